@@ -1,0 +1,38 @@
+/* The leak log: records in, lines out. One writer thread behind a bounded queue; a full disk or queue never stops traffic:
+ * what could not be written is counted and told in the next line that can be. */
+#ifndef LK_JOURNAL_JOURNAL_H
+#define LK_JOURNAL_JOURNAL_H
+
+#include "base/buf.h"
+#include "lock/record.h"
+
+struct lk_journal;
+
+#define LK_JOURNAL_QUEUE_MAX 65536u
+#define LK_JOURNAL_RECENT 1000u
+
+struct lk_journal_options {
+    const char *target; /* a file, "stderr", "syslog", or "" for the main log */
+    uint32_t events;    /* bit set of enum lk_event: which are written */
+};
+
+/* Opens the sink and starts the thread. NULL: the file can't be opened (errno). */
+struct lk_journal *lk_journal_open(const struct lk_journal_options *options);
+/* Changes target and events (RELOAD); false (errno): the old sink stays. */
+bool lk_journal_set(struct lk_journal *j, const struct lk_journal_options *options);
+/* Reopens the file under its name (SIGHUP). */
+void lk_journal_reopen(struct lk_journal *j);
+/* Writes what is queued, then ends the thread. */
+void lk_journal_close(struct lk_journal *j);
+/* Takes the record over. From any thread; never blocks on a disk. */
+void lk_journal_put(struct lk_journal *j, struct lk_record *r);
+uint64_t lk_journal_dropped(struct lk_journal *j);
+
+/* The last leak, leak_summary, hidden and lost records, oldest first, for SHOW LEAKS. `each` runs under the journal's
+ * mutex: it copies and returns. */
+void lk_journal_recent(struct lk_journal *j, void (*each)(void *context, const struct lk_record *r), void *context);
+
+/* One JSON object without a newline (locks.md section 8 of the design: fields and their order), appended to out. */
+void lk_journal_json(const struct lk_record *r, struct lk_buf *out);
+
+#endif
