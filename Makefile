@@ -7,6 +7,7 @@ BUILD ?= build
 CFLAGS ?= -O2 -g
 LDFLAGS ?=
 PYTHON ?= /usr/bin/python3
+MAKEFLAGS += --no-print-directory
 
 WARN = -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith \
        -Wcast-qual -Wwrite-strings -Wundef -Wformat=2 -Wvla -Wimplicit-fallthrough -Wno-unused-parameter
@@ -75,5 +76,68 @@ $(foreach t,$(UNIT_SRC:%.c=%),$(eval $(call unit,$(t),$(word 3,$(subst /, ,$(t))
 
 -include $(OBJ:.o=.d) $(MAIN_OBJ:.o=.d) $(UNIT_BIN:=.d)
 
+# ---- what people call
+
+# All cores, unless make was told how many.
+JOBS = $(if $(findstring -j,$(MAKEFLAGS)),,-j$(shell nproc))
+DAEMON = $(abspath $(BUILD)/lockkeeper)
+SANITIZE = -O1 -g -fsanitize=address,undefined -fno-omit-frame-pointer
+
+deps: ## install the Debian packages that are missing
+	@conf/deps.sh
+
+demo: ## build all, play a short scene with PostgreSQL and psql, stop
+	@$(MAKE) deps
+	@$(MAKE) $(JOBS) all
+	@LK_BIN=$(DAEMON) conf/demo.sh play
+
+run: ## the demo's PostgreSQL and Lockkeeper, kept running for your own psql
+	@$(MAKE) deps
+	@$(MAKE) $(JOBS) all
+	@LK_BIN=$(DAEMON) conf/demo.sh run
+
+check: ## build and run all tests with a private PostgreSQL; the last line counts them
+	@$(MAKE) deps
+	@$(MAKE) $(JOBS) all $(UNIT_BIN)
+	@LK_BIN=$(DAEMON) PYTHON=$(PYTHON) tests/run_check.sh $(UNIT_BIN) --integration
+
+check-unit: ## unit and property tests alone
+	@$(MAKE) $(JOBS) $(UNIT_BIN)
+	@tests/run_check.sh $(UNIT_BIN)
+
+check-integration: ## integration tests alone; T=… narrows them (T="tests/integration/test_console.py -x")
+	@$(MAKE) $(JOBS) all
+	@LK_BIN=$(DAEMON) PYTHON=$(PYTHON) tests/run_check.sh --integration $(T)
+
+check-asan: ## check, built with ASan and UBSan (in build-asan)
+	@$(MAKE) check BUILD=build-asan CFLAGS='$(SANITIZE)'
+
+check-all: ## check, check-asan and lint
+	@$(MAKE) check
+	@$(MAKE) check-asan
+	@$(MAKE) lint
+
+bench: ## throughput beside Debian's pgbouncer and a direct connection
+	@conf/deps.sh bench
+	@$(MAKE) $(JOBS) all
+	@LK_BIN=$(DAEMON) $(PYTHON) tests/bench/quick.py
+
+LINT_SRC = $(wildcard src/*.[ch] src/*/*.[ch])
+lint: ## includes point down, sizes, no sleeping in tests, cppcheck
+	@conf/deps.sh lint
+	@awk -f conf/layers.awk src/LAYERS $(LINT_SRC)
+	@awk -f conf/lengths.awk $(LINT_SRC) $(UNIT_SRC)
+	@! grep -rnE '(^|[^_[:alnum:]])(u|nano)?sleep(\(| [0-9$$])' tests --include=*.py --include=*.c --include=*.sh
+	@for f in conf/*.sh tests/*.sh .ci/run; do bash -n $$f || exit 1; done
+	@cppcheck --quiet --error-exitcode=1 --std=c11 -j $(shell nproc) --enable=warning,performance,portability \
+	    --inline-suppr --suppress=missingIncludeSystem --suppress=normalCheckLevelMaxBranches \
+	    -Isrc $(wildcard src/*.c src/*/*.c)
+
+format: ## clang-format on src and tests
+	clang-format -i $(LINT_SRC) $(UNIT_SRC)
+
+install: all ## DESTDIR and prefix as usual
+	install -D -m 755 $(BUILD)/lockkeeper $(DESTDIR)$(prefix)/sbin/lockkeeper
+
 clean: ## remove build/
-	rm -rf $(BUILD)
+	rm -rf build build-asan

@@ -1,0 +1,39 @@
+#!/bin/bash
+# Installs the Debian packages that building and testing need, if any is missing (`make deps`).
+# usage: conf/deps.sh [bench|lint]   adds what the benchmark, or make lint, needs
+set -eu
+
+packages="make gcc libc6-dev libevent-dev libssl-dev libinih-dev libpg-query-dev libprotobuf-c-dev uthash-dev
+libjansson-dev libcmocka-dev postgresql postgresql-client python3 python3-pytest python3-psycopg python3-psycopg2"
+case "${1:-}" in
+bench) packages="$packages pgbouncer" ;;
+lint) packages="$packages cppcheck" ;;
+esac
+
+if ! command -v dpkg-query >/dev/null; then
+    echo "deps: this is no Debian; needed are what these packages hold:" $packages
+    exit 0
+fi
+
+missing=
+for package in $packages; do
+    status=$(dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null || true)
+    # PostgreSQL may also be there as postgresql-NN alone.
+    case "$package:$status" in
+    *:installed) continue ;;
+    postgresql:*) ls /usr/lib/postgresql/*/bin/postgres >/dev/null 2>&1 && continue ;;
+    postgresql-client:*) ls /usr/lib/postgresql/*/bin/psql >/dev/null 2>&1 && continue ;;
+    esac
+    missing="$missing $package"
+done
+[ -n "$missing" ] || exit 0
+
+root=
+if [ "$(id -u)" != 0 ]; then
+    command -v sudo >/dev/null || { echo "deps: missing, and there is no sudo:$missing"; exit 1; }
+    root=sudo
+fi
+echo "deps: installing$missing"
+apt() { $root env DEBIAN_FRONTEND=noninteractive apt-get -q -y "$@" </dev/null; }
+apt update
+apt install --no-install-recommends $missing

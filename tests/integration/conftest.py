@@ -1,0 +1,81 @@
+"""Fixtures: one private PostgreSQL a run, daemons as a test asks for them."""
+import os
+import shutil
+import signal
+import sys
+
+import pytest
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import harness  # noqa: E402
+
+
+def pytest_configure(config):
+    def interrupted(number, frame):
+        raise KeyboardInterrupt
+    signal.signal(signal.SIGTERM, interrupted)
+    signal.signal(signal.SIGHUP, interrupted)
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item, call):
+    outcome = yield
+    report = outcome.get_result()
+    if report.failed:
+        for daemon in getattr(item, "lk_daemons", []):
+            report.sections.append(("daemon", daemon.tail()))
+
+
+@pytest.fixture(scope="session")
+def folder():
+    made = harness.Folder()
+    yield made
+    if not os.environ.get("LK_KEEP"):
+        made.remove()
+
+
+@pytest.fixture(scope="session")
+def binary(folder):
+    """The daemon under test: LK_BIN, or build/lockkeeper. Copied to where the user postgres may run it."""
+    source = os.environ.get("LK_BIN", os.path.join(harness.ROOT, "build", "lockkeeper"))
+    target = os.path.join(folder.path, os.path.basename(source))
+    shutil.copy(source, target)
+    os.chmod(target, 0o755)
+    return target
+
+
+@pytest.fixture(scope="session")
+def pg(folder):
+    server = harness.Postgres(folder)
+    try:
+        server.start()
+        server.prepare_databases()
+        yield server
+    finally:
+        server.stop()
+
+
+@pytest.fixture
+def lk(request, folder, pg, binary):
+    """Factory of daemons: lk(settings, databases=…, users=…, …). start=False only writes its files."""
+    request.node.lk_daemons = daemons = []
+
+    def make(settings=None, start=True, **kw):
+        daemon = harness.Daemon(folder, pg, binary, settings, **kw)
+        daemons.append(daemon)
+        return daemon.start() if start else daemon
+    yield make
+    wrong = [w for w in [d.stop() for d in daemons] if w]
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.fixture
+def second_pg(folder):
+    """Another PostgreSQL, for tests that stop and start it."""
+    server = harness.Postgres(folder)
+    try:
+        server.start()
+        server.prepare_databases()
+        yield server
+    finally:
+        server.stop()
