@@ -1,5 +1,5 @@
-/* Cutting a byte stream into the frames of protocol version 3 (PostgreSQL documentation, "Message Formats"): a type byte
- * (absent in a startup packet), a length that counts itself, a body. Nothing is copied. */
+/* Cutting a byte stream into the frames of protocol version 3 (PostgreSQL documentation, "Message Formats"): a type
+ * byte (absent in a startup packet), a length that counts itself, a body. Nothing is copied. */
 #ifndef LK_WIRE_FRAME_H
 #define LK_WIRE_FRAME_H
 
@@ -22,9 +22,24 @@ struct lk_frame {
     struct lk_span body; /* the bytes of the body that lie in the input; all of them when WHOLE */
 };
 
-/* The frame at the start of `in`. `max_total` bounds total (BAD beyond). */
-enum lk_frame_status lk_frame_next(struct lk_span in, uint32_t max_total, struct lk_frame *out);
-/* The same for the untyped first packet of a connection. */
+/* The frame at the start of `in`. `max_total` bounds total (BAD beyond); no bound reaches above a length of 2^31 - 1.
+ * *out is set for WHOLE and PART only. */
+static inline enum lk_frame_status
+lk_frame_next(struct lk_span in, uint32_t max_total, struct lk_frame *out)
+{
+    if (in.n < LK_FRAME_HEAD)
+        return LK_FRAME_MORE;
+    uint32_t length = (uint32_t)in.p[1] << 24 | (uint32_t)in.p[2] << 16 | (uint32_t)in.p[3] << 8 | in.p[4];
+    if (length < 4 || length > INT32_MAX || length >= max_total)
+        return LK_FRAME_BAD;
+    out->type = in.p[0];
+    out->total = length + 1;
+    bool whole = in.n >= out->total;
+    out->body = lk_span_make(in.p + LK_FRAME_HEAD, (whole ? out->total : in.n) - LK_FRAME_HEAD);
+    return whole ? LK_FRAME_WHOLE : LK_FRAME_PART;
+}
+
+/* The same for the untyped first packet of a connection: its body has 4 to LK_FRAME_STARTUP_MAX bytes. */
 enum lk_frame_status lk_frame_startup(struct lk_span in, struct lk_frame *out);
 
 #endif

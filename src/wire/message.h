@@ -6,6 +6,9 @@
 #include "base/error.h"
 #include "base/span.h"
 
+/* The longest secret of a cancel key (protocol 3.2); the shortest is 4, the only one of 3.0. */
+#define LK_CANCEL_SECRET_MAX 256u
+
 /* Startup packet codes (the first int32 of its body). */
 #define LK_PROTOCOL_3_0 0x00030000u
 #define LK_CODE_CANCEL 80877102u
@@ -18,6 +21,7 @@ struct lk_msg_startup {
     uint32_t cancel_pid;
     struct lk_span cancel_secret; /* 4 bytes in 3.0, up to 256 in 3.2 */
 };
+/* Parameters are looked at for major version 3 only; for another one just the code is set. */
 bool lk_msg_startup(struct lk_span body, struct lk_msg_startup *out);
 /* Takes the first pair from *params; false at the end. */
 bool lk_msg_startup_param(struct lk_span *params, struct lk_span *name, struct lk_span *value);
@@ -43,7 +47,7 @@ struct lk_msg_value {
     bool binary;
     struct lk_span data;
 };
-/* Parameter number `index` (from 0) of a Bind's rest; false when it has none such or is malformed. */
+/* Parameter number `index` (from 0) of a Bind's rest; false when it has none such or is malformed up to there. */
 bool lk_msg_bind_value(struct lk_span rest, unsigned index, struct lk_msg_value *out);
 /* Format code (0 text, 1 binary) of result column `index` that a Bind's rest asks for; false when malformed. */
 bool lk_msg_bind_result_format(struct lk_span rest, unsigned index, uint16_t *format);
@@ -57,7 +61,7 @@ bool lk_msg_target(struct lk_span body, struct lk_msg_target *out);
 
 struct lk_msg_execute {
     struct lk_span portal;
-    uint32_t max_rows; /* 0: all */
+    uint32_t max_rows; /* 0: all; so do negative counts on the wire, and they come out as 0 */
 };
 bool lk_msg_execute(struct lk_span body, struct lk_msg_execute *out);
 
@@ -80,7 +84,8 @@ struct lk_msg_param {
 };
 bool lk_msg_parameter_status(struct lk_span body, struct lk_msg_param *out);
 
-/* RowDescription: type OID of column `index`; false when there is none such. `*count` (may be NULL): columns. */
+/* RowDescription: type OID of column `index`; false when there is none such. `*count` (may be NULL): columns, set also
+ * when false; 0 when malformed at its start. */
 bool lk_msg_row_type(struct lk_span body, unsigned index, uint32_t *type, uint16_t *count);
 /* DataRow: column `index`; `*count` (may be NULL): columns. value->binary is not known here and false. */
 bool lk_msg_row_value(struct lk_span body, unsigned index, struct lk_msg_value *out, uint16_t *count);
