@@ -40,7 +40,7 @@ static inline uint16_t
 lk_cursor_u16(struct lk_cursor *c)
 {
     struct lk_span s = lk_cursor_bytes(c, 2);
-    return s.n ? (uint16_t)(s.p[0] << 8 | s.p[1]) : 0;
+    return (uint16_t)(s.n ? s.p[0] << 8 | s.p[1] : 0);
 }
 
 static inline uint32_t
