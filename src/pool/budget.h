@@ -1,0 +1,34 @@
+/* Budgets: how many server connections a pool, a database and a user may have, over all workers. Signed atomics in a
+ * process-wide registry; the registry's mutex is taken when a pool is made and at RELOAD, never on the data path. */
+#ifndef LK_POOL_BUDGET_H
+#define LK_POOL_BUDGET_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+enum lk_budget_kind { LK_BUDGET_POOL, LK_BUDGET_DATABASE, LK_BUDGET_USER, LK_BUDGET_KINDS };
+
+struct lk_budget {
+    atomic_int used;
+    atomic_int limit;   /* 0: unlimited */
+    atomic_int reserve; /* units above the limit that only a long waiter may take */
+};
+
+struct lk_budgets;
+
+struct lk_budgets *lk_budgets_new(void);
+void lk_budgets_free(struct lk_budgets *b);
+/* The budget of that kind and name, made if need be; limit and reserve are set. Lives as long as the registry. */
+struct lk_budget *lk_budgets_get(struct lk_budgets *b, enum lk_budget_kind kind, const char *name, int limit, int reserve);
+
+/* The budgets that one server connection needs a unit of. */
+struct lk_budget_set {
+    struct lk_budget *of[LK_BUDGET_KINDS];
+};
+/* Takes a unit of each, or none at all. *denied (may be NULL): which kind said no. */
+bool lk_budget_take(struct lk_budget_set *set, bool with_reserve, enum lk_budget_kind *denied);
+void lk_budget_give(struct lk_budget_set *set);
+/* More units out than the limits (and reserve) allow: a released server should be closed. */
+bool lk_budget_over(const struct lk_budget_set *set);
+
+#endif

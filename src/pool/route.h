@@ -1,0 +1,33 @@
+/* A route: where a client of (database, user) goes and what holds there, with every default resolved. A value made from the
+ * settings when a pool is made and again at RELOAD. */
+#ifndef LK_POOL_ROUTE_H
+#define LK_POOL_ROUTE_H
+
+#include "config/settings.h"
+
+struct lk_route {
+    char *database; /* as clients say it; owned, as all strings here */
+    char *user;     /* who logs in to the server */
+    char *dbname;   /* on the server */
+    char *host;
+    int port;
+    bool forced_user;  /* the database line names the user: clients of any user share this pool */
+    char *password;    /* of the database line; NULL: auth_file or the client's own */
+    char *connect_query;
+    char *client_encoding, *datestyle, *timezone, *application_name; /* forced startup parameters or NULL */
+    int pool_size, min_pool_size, reserve_pool_size;
+    int max_db_connections, max_user_connections; /* 0: unlimited */
+    enum lk_pool_mode mode;
+    int64_t server_lifetime_us, query_wait_timeout_us, query_timeout_us, idle_transaction_timeout_us, client_idle_timeout_us;
+    int advisory_lock_policy; /* enum lk_policy */
+    int advisory_unlock_all;  /* enum lk_unlock_all */
+    uint32_t advisory_trust_after, advisory_probe_sample;
+};
+
+/* Fills a zeroed route. False: there is no such database. `user` is the client's. */
+bool lk_route_make(struct lk_route *r, const struct lk_settings *s, const char *database, const char *user);
+void lk_route_clear(struct lk_route *r);
+/* Same server, user and login (a pool whose route differs here must open its connections anew). */
+bool lk_route_same_server(const struct lk_route *a, const struct lk_route *b);
+
+#endif

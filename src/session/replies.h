@@ -1,0 +1,79 @@
+/* The reply queue: one entry for each message sent to a server that provokes an answer, in order, the client's and our own.
+ * Nothing else remembers what is outstanding. Rules seen on PostgreSQL: design, architecture.md section 3. */
+#ifndef LK_SESSION_REPLIES_H
+#define LK_SESSION_REPLIES_H
+
+#include "session/prepared.h"
+#include "session/watch.h"
+
+/* What was sent. */
+enum lk_reply_kind {
+    LK_REPLY_QUERY,
+    LK_REPLY_PARSE,
+    LK_REPLY_BIND,
+    LK_REPLY_DESCRIBE,
+    LK_REPLY_EXECUTE,
+    LK_REPLY_CLOSE,
+    LK_REPLY_SYNC,
+    LK_REPLY_FCALL,
+};
+
+/* For whom, which is what becomes of the answer. */
+enum lk_reply_purpose {
+    LK_FOR_CLIENT,  /* passed on */
+    LK_FOR_NOBODY,  /* the client's, answered by us in its turn: nothing was sent */
+    LK_FOR_PREPARE, /* Parse of a client's statement on this server: success swallowed, an error passed on */
+    LK_FOR_EVICT,   /* Close of a statement to make room */
+    LK_FOR_REFUSAL, /* a message that must fail: its error is replaced by `error` */
+    LK_FOR_PARAMS,
+    LK_FOR_PROBE,
+    LK_FOR_RESET,
+    LK_FOR_ROLLBACK,
+    LK_FOR_AUTHORIZATION, /* RESET SESSION AUTHORIZATION */
+    LK_FOR_RESET_QUERY,
+    LK_FOR_DISCARD,
+    LK_FOR_CHECK,   /* server_check_query */
+    LK_FOR_CONNECT, /* connect_query */
+    LK_FOR_DRAIN,   /* a Sync for a client that went away */
+};
+
+struct lk_reply {
+    uint8_t kind;
+    uint8_t purpose;
+    bool describes_statement;       /* DESCRIBE: of a statement, so that RowDescription follows ParameterDescription */
+    struct lk_analysis *analysis;   /* QUERY, EXECUTE of the client: what runs; a reference. NULL: not known */
+    struct lk_watch *watch;         /* owned; NULL: no touch */
+    struct lk_statement *statement; /* PARSE, CLOSE: a reference or NULL (unnamed Parse: the statement too) */
+    char *name;                     /* PARSE, CLOSE: the client's name for it; owned; NULL: unnamed */
+    struct lk_error *error;         /* REFUSAL: owned */
+};
+
+struct lk_replies {
+    struct lk_reply *ring; /* owned; NULL while never used */
+    uint32_t head, count, room;
+    bool unsynced; /* extended messages were sent since the last Sync: no ReadyForQuery is coming for them */
+    bool skipping; /* the server skips to a Sync that has not been sent yet */
+};
+
+#define LK_REPLIES_MAX 65536u
+
+/* A zeroed queue is empty. */
+void lk_replies_clear(struct lk_replies *q);
+/* The new last entry, zeroed but for kind and purpose; NULL: no memory or LK_REPLIES_MAX. While skipping, everything but a
+ * Sync has no answer: the entry is a scratch one (lk_replies_skipped) that the caller fills and that is dropped. */
+struct lk_reply *lk_replies_push(struct lk_replies *q, enum lk_reply_kind kind, enum lk_reply_purpose purpose);
+struct lk_reply *lk_replies_head(const struct lk_replies *q);
+struct lk_reply *lk_replies_at(const struct lk_replies *q, uint32_t index);
+/* Frees what the head holds and takes it off. */
+void lk_replies_pop(struct lk_replies *q);
+void lk_reply_release(struct lk_reply *r);
+/* Only entries of our own are outstanding (a cancel would hit none of the client's). */
+bool lk_replies_ours_only(const struct lk_replies *q);
+/* Are no answers outstanding and no batch open? */
+static inline bool
+lk_replies_quiet(const struct lk_replies *q)
+{
+    return q->count == 0 && !q->unsynced && !q->skipping;
+}
+
+#endif

@@ -1,0 +1,115 @@
+/* A server connection: the machine from connect to close. */
+#ifndef LK_SESSION_SERVER_H
+#define LK_SESSION_SERVER_H
+
+#include "auth/login.h"
+#include "pool/pool.h"
+#include "session/effect.h"
+#include "session/params.h"
+#include "session/replies.h"
+#include "session/who.h"
+
+struct lk_client;
+
+enum lk_server_state {
+    LK_SERVER_CONNECT, /* the shell connects */
+    LK_SERVER_LOGIN,   /* startup packet sent */
+    LK_SERVER_SETUP,   /* logged in: connect_query and first reset run */
+    LK_SERVER_IDLE,
+    LK_SERVER_LINKED,  /* lent to a client */
+    LK_SERVER_CLEANING,
+    LK_SERVER_GONE,
+    LK_SERVER_STATES,
+};
+
+/* Why a server can't go home: computed by lk_server_pins from what is so, never stored. */
+enum lk_pin {
+    LK_PIN_TRANSACTION = 1,
+    LK_PIN_LOCKS = 2,
+    LK_PIN_UNSURE = 4,
+    LK_PIN_PIPELINE = 8,
+    LK_PIN_COPY = 16,
+    LK_PIN_CANCELLING = 32,
+    LK_PIN_SESSION_MODE = 64,
+};
+
+enum lk_copy { LK_COPY_NONE, LK_COPY_IN, LK_COPY_OUT };
+
+/* How far cleaning has come; goes up only. */
+enum lk_clean_stage {
+    LK_CLEAN_DRAIN,    /* answers of the client's are awaited */
+    LK_CLEAN_ROLLBACK,
+    LK_CLEAN_PROBE,
+    LK_CLEAN_TOLD,     /* leak records have been written */
+    LK_CLEAN_AUTHORIZATION,
+    LK_CLEAN_RESET,
+    LK_CLEAN_QUERY,    /* server_reset_query, server_check_query, connect_query */
+    LK_CLEAN_DONE,
+};
+
+/* A text that ran since the last settlement and is not trusted. */
+struct lk_suspect {
+    struct lk_text *text; /* a reference; may be NULL */
+    uint64_t fingerprint; /* 0: none */
+    bool alone;
+    bool touch;           /* a touch: a lock found is no surprise */
+    uint8_t tenths;       /* of evidence, if the probe finds nothing */
+};
+#define LK_SUSPECTS 16
+
+/* What ran on a server since it was lent or last settled. */
+struct lk_run {
+    uint32_t texts;       /* how many, trusted ones too */
+    struct lk_suspect first; /* the only one so far; judged when a second comes or at ReadyForQuery */
+    bool first_pending;
+    struct lk_suspect suspects[LK_SUSPECTS];
+    uint32_t suspect_count; /* may exceed LK_SUSPECTS: the rest is not named */
+    bool began_exact;     /* the ledger was exactly zero at its start */
+    bool in_transaction;  /* something other than one autocommit statement */
+};
+
+struct lk_server {
+    struct lk_end end; /* first */
+    struct lk_seat seat;
+    enum lk_server_state state; /* written by server_enter only */
+    int64_t state_us;
+    struct lk_node node;       /* in core->servers */
+    uint64_t id;
+    uint32_t pid;
+    uint8_t secret[256];
+    uint16_t secret_n;
+    char local_addr[64];
+    int local_port;
+    char remote_addr[64];      /* as connected; "unix" */
+    int64_t connect_wall_us, request_us, request_wall_us;
+    uint8_t status;            /* of the last ReadyForQuery: 'I', 'T', 'E' */
+    enum lk_copy copy;
+    struct lk_replies replies;
+    uint32_t remain;           /* bytes of a long frame from the server still to come */
+    bool remain_passed;
+    struct lk_client *client;  /* LINKED only */
+    struct lk_who *who;        /* whom it is lent to, or was until it is clean; a reference */
+    struct lk_ledger ledger;
+    struct lk_run run;
+    bool locks_told;           /* a pin record was written and no unpin yet */
+    struct lk_now pinned_since;
+    uint32_t cancels;          /* cancel connections to it that have not ended */
+    enum lk_clean_stage clean;
+    enum lk_reason clean_reason; /* why the client let go */
+    uint32_t tries;            /* of the reset */
+    bool no_fcall;             /* it refuses FunctionCall */
+    bool probe_parsed;         /* the probe's statement is there */
+    bool close_after;          /* lifetime, RECONNECT, KILL, settings: close instead of IDLE */
+    bool untrusted_release;    /* an evidence probe was skipped: reset also under `tracked` */
+    int64_t probe_began_us;
+    int64_t used_us;           /* since it was lent, for the probe meter */
+    struct lk_login *login;    /* LOGIN only */
+    struct lk_error failure;   /* an ErrorResponse while logging in or that ended it */
+    struct lk_params params;
+    char *authorization;       /* session_authorization as reported; owned */
+    struct lk_parsed_set parsed;
+    struct lk_statement *unnamed; /* a reference: what its unnamed statement is */
+    uint64_t generation;       /* of the settings that it was opened under */
+};
+
+#endif

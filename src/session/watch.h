@@ -1,0 +1,51 @@
+/* A touch under way: the calls of one message, their keys once bound, and what the answer said so far. Applied to the ledger
+ * when the server tells that the statement completed or failed, never earlier. */
+#ifndef LK_SESSION_WATCH_H
+#define LK_SESSION_WATCH_H
+
+#include "lock/ledger.h"
+#include "sql/analysis.h"
+
+struct lk_watched_call {
+    const struct lk_call *call;
+    enum lk_bound bound;
+    enum lk_answer answer;
+    bool binary;
+    struct lk_key key;
+};
+
+struct lk_watch {
+    struct lk_analysis *analysis; /* a reference; NULL for a FunctionCall */
+    struct lk_call *fcall;        /* FunctionCall: its call; owned */
+    struct lk_text *text;         /* a reference, for the ledger; may be NULL */
+    uint16_t statement;           /* which statement of the text is being answered */
+    bool limited;                 /* with a row limit: rows don't tell */
+    bool types_bad;               /* RowDescription was not what the plan expects */
+    uint32_t rows;
+    uint16_t call_count;
+    struct lk_watched_call calls[]; /* of all statements, in order */
+};
+
+/* For a simple Query (no parameters). NULL: the text is no touch, or there is no memory (*failed). */
+struct lk_watch *lk_watch_query(struct lk_analysis *a, bool *failed);
+/* For a Bind: `rest` of lk_msg_bind (empty: not at hand, keys stay unknown), the declared types of the Parse. */
+struct lk_watch *lk_watch_bind(
+    struct lk_analysis *a, struct lk_span rest, uint16_t type_count, const uint8_t *types, bool *failed);
+/* For a FunctionCall of one of our functions. NULL: none of ours. */
+struct lk_watch *lk_watch_fcall(uint32_t oid, struct lk_span rest, uint16_t argument_count, struct lk_text *text, bool *failed);
+/* A copy, for a portal that is executed more than once. */
+struct lk_watch *lk_watch_copy(const struct lk_watch *w);
+void lk_watch_free(struct lk_watch *w);
+
+/* Does the next DataRow matter (so that it has to be seen whole)? */
+bool lk_watch_wants_row(const struct lk_watch *w);
+void lk_watch_row_description(struct lk_watch *w, struct lk_span body);
+void lk_watch_row(struct lk_watch *w, struct lk_span body);
+/* FunctionCallResponse. */
+void lk_watch_fcall_result(struct lk_watch *w, struct lk_span body);
+/* CommandComplete, EmptyQueryResponse or PortalSuspended (then `suspended`): applies one statement to the ledger. */
+void lk_watch_complete(struct lk_watch *w, struct lk_ledger *l, bool suspended, struct lk_now now);
+/* ErrorResponse while it ran. */
+void lk_watch_failed(struct lk_watch *w, struct lk_ledger *l);
+
+#endif
