@@ -79,3 +79,10 @@ def second_pg(folder):
         yield server
     finally:
         server.stop()
+
+
+@pytest.fixture(scope="session")
+def hidden(pg):
+    """Functions, triggers and views of the database app that take locks out of sight."""
+    from locklib import HIDDEN_SQL
+    pg.one(HIDDEN_SQL, dbname="app", user="app")
