@@ -6,8 +6,9 @@
 
 struct lk_login_credentials {
     const char *user;
-    const char *secret;                           /* plaintext, md5… or SCRAM-SHA-256$… ; NULL: none known */
-    const struct lk_scram_client_key *client_key; /* or NULL; used when the server's salt and iterations are the verifier's */
+    const char *secret; /* plaintext, md5… or SCRAM-SHA-256$… ; NULL: none known */
+    const struct lk_scram_client_key
+        *client_key; /* or NULL; used when the server's salt and iterations are the verifier's */
 };
 
 struct lk_login;
@@ -15,9 +16,13 @@ struct lk_login;
 /* Copies what it needs. Owner: the caller. */
 struct lk_login *lk_login_new(const struct lk_login_credentials *c, const uint8_t nonce[LK_SCRAM_NONCE_BYTES]);
 void lk_login_free(struct lk_login *l);
-/* One Authentication message ('R') other than AuthenticationOk: appends the answer to `out` (md5, plain, SASL). MORE: go on
- * reading. FAILED: the request can't be met; `why` says so for the log and for waiting clients (28P01). Verifies the
- * server's signature in SASLFinal. AuthenticationOk gives OK; FAILED if a SASL exchange was left half done. */
+/* One Authentication message ('R') other than AuthenticationOk: appends the answer to `out` (md5, plain, SASL). MORE:
+ * go on reading. FAILED: the request can't be met; `why` says so for the log and for waiting clients (28P01). Verifies
+ * the server's signature in SASLFinal. AuthenticationOk gives OK; FAILED if a SASL exchange was left half done. */
 enum lk_auth_verdict lk_login_step(struct lk_login *l, struct lk_span body, struct lk_buf *out, struct lk_error *why);
+
+/* After OK by SCRAM: true and the key that did it, so that further logins of this user can pass it as client_key and
+ * spare PBKDF2. */
+bool lk_login_client_key(const struct lk_login *l, struct lk_scram_client_key *out);
 
 #endif
