@@ -29,12 +29,12 @@ struct lk_function {
 
 /* By lower-case name without schema; NULL: none of ours. */
 const struct lk_function *lk_function_by_name(struct lk_span name);
-/* By OID of either form; *space says which. NULL: none of ours. */
+/* By OID of either form; *space says which (NONE for unlock_all). NULL: none of ours. */
 const struct lk_function *lk_function_by_oid(uint32_t oid, enum lk_space *space);
 
 enum lk_part_source {
     LK_PART_CONSTANT,
-    LK_PART_NULL,  /* the constant NULL: the call does nothing */
+    LK_PART_NULL, /* the constant NULL: the call does nothing */
     LK_PART_PARAM,
 };
 
@@ -65,7 +65,7 @@ struct lk_plan_statement {
 
 /* Immutable once made. */
 struct lk_plan {
-    uint16_t count; /* statements; 0: it could not be parsed, all of it is one unsure touch */
+    uint16_t count;                       /* statements; 0: it could not be parsed, all of it is one unsure touch */
     struct lk_plan_statement *statements; /* owned */
 };
 
@@ -84,14 +84,16 @@ struct lk_argument {
 };
 typedef bool lk_argument_fn(void *context, uint16_t param, struct lk_argument *out);
 
-/* The key of a call: KEY and *key; NULL when an argument is; UNKNOWN when one can't be decoded (then the touch is unsure).
- * Text strictly [space][sign]digits[space], within the type's range; binary of the type's length. The type is the cast's,
- * else the declared one, else int8 for one argument and int4 for two. A call of unlock_all gives KEY and leaves *key. */
+/* The key of a call: KEY and *key; NULL when an argument is; UNKNOWN when one can't be decoded (then the touch is
+ * unsure). Text strictly [space][sign]digits[space], within the type's range; binary of the type's length. The type is
+ * the declared one (PostgreSQL then casts what it read), else the innermost cast's, else int8 for one argument and int4
+ * for two. One NULL is enough: the functions are STRICT. A call of unlock_all gives KEY and leaves *key. */
 enum lk_bound lk_call_key(const struct lk_call *c, lk_argument_fn *argument, void *context, struct lk_key *key);
 
 enum lk_answer { LK_ANSWER_TRUE, LK_ANSWER_FALSE, LK_ANSWER_NULL, LK_ANSWER_BAD };
 
-/* What a result column says, by the call's result type: a void that is not NULL is TRUE. BAD: none of the forms. */
+/* What a result column says, by the call's result type: a void (empty, also as text) that is not NULL is TRUE. BAD:
+ * none of the forms. */
 enum lk_answer lk_call_answer(const struct lk_call *c, bool null, bool binary, struct lk_span data);
 
 #endif

@@ -26,7 +26,7 @@ enum lk_space lk_key_space(struct lk_key k);
 bool lk_key_eq(struct lk_key a, struct lk_key b);
 /* "9527", "-1", "1001,42" (signed); raw "classid,objid,subid" for other spaces. */
 void lk_key_format(struct lk_key k, char out[LK_KEY_TEXT]);
-/* "bigint", "int4pair", "other". */
+/* "bigint", "int4pair", "other"; empty for NONE. */
 const char *lk_space_name(enum lk_space s);
 
 #endif

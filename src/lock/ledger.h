@@ -11,13 +11,13 @@
 
 /* Why the ledger does not know. A bit set; empty: it is exact. */
 enum lk_unsure {
-    LK_UNSURE_TOUCH = 1,     /* a touch whose answer doesn't tell */
-    LK_UNSURE_ERROR = 2,     /* a touch that failed: it may hold all the same */
-    LK_UNSURE_ANSWER = 4,    /* an answer other than the plan expected */
-    LK_UNSURE_FULL = 8,      /* more entries than the ledger holds */
-    LK_UNSURE_COUNT = 16,    /* an unlock of a lock whose count only PostgreSQL knows */
-    LK_UNSURE_NEW = 32,      /* a new backend, or settings changed: not cleaned yet */
-    LK_UNSURE_HIDDEN = 64,   /* a learned touch, or a sweep's finding */
+    LK_UNSURE_TOUCH = 1,   /* a touch whose answer doesn't tell */
+    LK_UNSURE_ERROR = 2,   /* a touch that failed: it may hold all the same */
+    LK_UNSURE_ANSWER = 4,  /* an answer other than the plan expected */
+    LK_UNSURE_FULL = 8,    /* more entries than the ledger holds */
+    LK_UNSURE_COUNT = 16,  /* an unlock of a lock whose count only PostgreSQL knows */
+    LK_UNSURE_NEW = 32,    /* a new backend, or settings changed: not cleaned yet */
+    LK_UNSURE_HIDDEN = 64, /* a learned touch, or a sweep's finding */
 };
 
 enum lk_held_source { LK_HELD_LEDGER, LK_HELD_PROBE, LK_HELD_SWEEP };
@@ -25,11 +25,11 @@ enum lk_held_source { LK_HELD_LEDGER, LK_HELD_PROBE, LK_HELD_SWEEP };
 struct lk_held {
     struct lk_key key;
     enum lk_lock_mode mode;
-    uint32_t count;              /* 0: only PostgreSQL knows */
+    uint32_t count; /* 0: only PostgreSQL knows */
     enum lk_held_source source;
     struct lk_now since;
-    struct lk_text *text;        /* a reference; NULL when not known */
-    uint32_t seen;               /* number of the last probe that saw it */
+    struct lk_text *text; /* a reference; NULL when not known */
+    uint32_t seen;        /* number of the last probe that saw it */
 };
 
 struct lk_ledger {
@@ -37,7 +37,8 @@ struct lk_ledger {
     uint32_t count;
     uint32_t room;
     uint32_t unsure; /* set of enum lk_unsure */
-    uint32_t probes; /* probes settled so far */
+    uint32_t probes; /* probes begun so far */
+    uint32_t beyond; /* locks for which there was no entry: by the last probe's count, and grants since */
 };
 
 /* A zeroed ledger is exact and empty. */
@@ -48,19 +49,24 @@ lk_ledger_zero(const struct lk_ledger *l)
     return l->count == 0 && l->unsure == 0;
 }
 
-/* A lock that the server granted; one more count of it if it is held. True: it was not held before. */
-bool lk_ledger_lock(struct lk_ledger *l, struct lk_key key, enum lk_lock_mode mode, struct lk_text *text, struct lk_now now);
-/* An unlock to which the server said true. Takes off one count; an entry at none goes. Unknown count: unsure. An unlock of
- * what the ledger doesn't hold: unsure (it knew less than the server). */
+/* A lock that the server granted; one more count of it if it is held. True: it was not held before. A new one's count
+ * is unknown while the ledger is unsure. Full: not added, unsure, false. */
+bool lk_ledger_lock(
+    struct lk_ledger *l, struct lk_key key, enum lk_lock_mode mode, struct lk_text *text, struct lk_now now);
+/* An unlock to which the server said true. Takes off one count; an entry at none goes. Unknown count: the entry stays,
+ * and the ledger is unsure until a probe tells. An unlock of what the ledger doesn't hold: unsure (it knew less than
+ * the server). */
 void lk_ledger_unlock(struct lk_ledger *l, struct lk_key key, enum lk_lock_mode mode);
 /* pg_advisory_unlock_all, DISCARD ALL: empty, and exact from here on. */
 void lk_ledger_unlock_all(struct lk_ledger *l);
+/* After TOUCH, ERROR, ANSWER and HIDDEN the counts of all entries are unknown too. */
 void lk_ledger_doubt(struct lk_ledger *l, enum lk_unsure why);
 const struct lk_held *lk_ledger_find(const struct lk_ledger *l, struct lk_key key, enum lk_lock_mode mode);
 
-/* A probe's answer: begin, one call a row, end. Rows that no entry explains are added (count 0, source PROBE) with `text`
- * (the suspect, may be NULL) and `since`; row returns true for such. End drops what the probe did not see and makes the
- * ledger exact (unless it is full). Rows of other key spaces are the caller's to leave out. */
+/* A probe's answer: begin, one call a row, end. Rows that no entry explains are added (count 0, source PROBE) with
+ * `text` (the suspect, may be NULL) and `since`; row returns true for such. End drops what the probe did not see and
+ * makes the ledger exact, unless the probe saw more than LK_LEDGER_MAX. Rows of other key spaces are the caller's to
+ * leave out. */
 void lk_ledger_probe_begin(struct lk_ledger *l);
 bool lk_ledger_probe_row(
     struct lk_ledger *l, struct lk_key key, enum lk_lock_mode mode, struct lk_text *text, struct lk_now since);

@@ -1,5 +1,5 @@
-/* One record of the leak log: everything the journal needs to write it, owned by the record, so that it can cross to the
- * writer's thread. Strings are as peers sent them (untrusted); the journal escapes. */
+/* One record of the leak log: everything the journal needs to write it, owned by the record, so that it can cross to
+ * the writer's thread. Strings are as peers sent them (untrusted); the journal escapes. */
 #ifndef LK_LOCK_RECORD_H
 #define LK_LOCK_RECORD_H
 
@@ -63,13 +63,13 @@ struct lk_record {
         uint32_t count; /* 0: null */
         char *name;     /* from the table of names, or NULL */
     } lock;
-    int64_t held_us;          /* -1: not in this record */
+    int64_t held_us;          /* -1: null */
     int64_t acquired_wall_us; /* 0: null */
     char *query;              /* NULL: null */
     char *comment_source;     /* the statement's text, for its sqlcommenter and marginalia tags; NULL: none */
     uint64_t fingerprint;     /* 0: null */
     uint64_t suspects[LK_RECORD_SUSPECTS];
-    unsigned suspect_count;   /* hidden with several suspects */
+    unsigned suspect_count; /* hidden with several suspects */
     enum lk_source source;
     enum lk_reason reason;
     enum lk_action action;
@@ -81,6 +81,7 @@ void lk_record_free(struct lk_record *r);
 const char *lk_event_name(enum lk_event e);
 /* "info", "notice", "warning", "error". */
 const char *lk_event_level(enum lk_event e);
+/* Empty for NONE, as lk_source_name. */
 const char *lk_reason_name(enum lk_reason r);
 const char *lk_action_name(enum lk_action a);
 const char *lk_source_name(enum lk_source s);

@@ -1,5 +1,5 @@
-/* The text of a statement, shared by reference: the analysis cache, the ledger's entries and the records of one statement
- * hold the same one. Not thread-safe: a text belongs to its worker. */
+/* The text of a statement, shared by reference: the analysis cache, the ledger's entries and the records of one
+ * statement hold the same one. Not thread-safe: a text belongs to its worker. */
 #ifndef LK_LOCK_TEXT_H
 #define LK_LOCK_TEXT_H
 
