@@ -1,0 +1,63 @@
+/* A console command that concerns all workers, or the main thread: made by the asking client's worker, carried out by each
+ * worker in its own thread, answered by the asker's worker.
+ *
+ * The way of a request: lk_console_query makes it and hands it to host->broadcast (or host->reload). Every worker, the
+ * asker's too, calls lk_request_run in its own thread, on each tick again while it returns false; once it has returned true
+ * the worker calls lk_request_leave, and the one to which that says true mails the request to the worker `asker`, which
+ * calls lk_request_finish. A RELOAD goes to the main thread only, which sets `error` and `warnings` and mails it back.
+ *
+ * Until then nothing but `parts[own worker]` is written by a worker. The shell carries out the core's effects after run and
+ * finish, as after any step. */
+#ifndef LK_ADMIN_REQUEST_H
+#define LK_ADMIN_REQUEST_H
+
+#include <stdatomic.h>
+
+#include "admin/show.h"
+
+struct lk_console_host;
+
+enum lk_request_kind {
+    LK_REQUEST_SHOW,
+    LK_REQUEST_PAUSE,
+    LK_REQUEST_RESUME,
+    LK_REQUEST_KILL,
+    LK_REQUEST_RECONNECT,
+    LK_REQUEST_RELOAD,
+};
+
+/* One worker's part of it. */
+struct lk_request_part {
+    bool begun;
+    bool known;  /* there is such a database */
+    bool undone; /* PAUSE: somebody resumed before all servers were idle */
+    struct lk_table table; /* SHOW */
+};
+
+struct lk_request {
+    enum lk_request_kind kind;
+    const struct lk_view *view; /* SHOW */
+    char *database;             /* owned; NULL: all */
+    uint32_t asker;             /* number of the worker of the client that asked */
+    uint64_t client_id;         /* that client, which may be gone when the answer comes */
+    uint32_t workers;
+    atomic_uint outstanding;    /* workers that have not left */
+    char *error;                /* RELOAD: what is wrong, lines; NULL: reloaded. Owned, by free() */
+    char *warnings;             /* RELOAD: lines, or NULL. Owned, by free() */
+    void *next;                 /* for the shell's queues */
+    struct lk_request_part parts[]; /* by worker */
+};
+
+/* `database` is taken over. */
+struct lk_request *lk_request_new(
+    enum lk_request_kind kind, char *database, uint32_t asker, uint64_t client_id, uint32_t workers);
+void lk_request_free(struct lk_request *r);
+
+/* Does the core's part. False: not finished; call it again at the next tick. */
+bool lk_request_run(struct lk_request *r, struct lk_core *core, struct lk_now now);
+/* Once after run returned true. True: all other workers have left; the caller mails r to r->asker. */
+bool lk_request_leave(struct lk_request *r);
+/* In the asker's worker: answers the client if it is still there, and frees r. */
+void lk_request_finish(const struct lk_console_host *host, struct lk_core *core, struct lk_request *r);
+
+#endif
