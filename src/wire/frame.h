@@ -23,10 +23,11 @@ struct lk_frame {
 };
 
 /* The frame at the start of `in`. `max_total` bounds total (BAD beyond); no bound reaches above a length of 2^31 - 1.
- * *out is set for WHOLE and PART only. */
+ * *out is zeroed for MORE and BAD. */
 static inline enum lk_frame_status
 lk_frame_next(struct lk_span in, uint32_t max_total, struct lk_frame *out)
 {
+    *out = (struct lk_frame){0};
     if (in.n < LK_FRAME_HEAD)
         return LK_FRAME_MORE;
     uint32_t length = (uint32_t)in.p[1] << 24 | (uint32_t)in.p[2] << 16 | (uint32_t)in.p[3] << 8 | in.p[4];
