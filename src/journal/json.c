@@ -1,0 +1,203 @@
+#include "journal/journal.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include <jansson.h>
+
+#include "base/mem.h"
+#include "journal/tags.h"
+#include "journal/utf8.h"
+
+/* Names and addresses are cut, too: a client may send any length. */
+#define NAME_MAX_BYTES 1024u
+
+enum field {
+    LOCK = 1,
+    HELD = 2,
+    ACQUIRED = 4,
+    QUERY = 8,
+    TAGS = 16,
+    SOURCE = 32,
+    REASON = 64,
+    ACTION = 128,
+    OMITTED = 256,
+};
+
+static const unsigned fields_of[LK_EVENT_COUNT] = {
+    [LK_EVENT_LEAK] = LOCK | HELD | ACQUIRED | QUERY | TAGS | SOURCE | REASON | ACTION,
+    [LK_EVENT_LEAK_SUMMARY] = OMITTED | REASON,
+    [LK_EVENT_HIDDEN] = LOCK | QUERY | SOURCE,
+    [LK_EVENT_LOST] = LOCK | HELD | QUERY,
+    [LK_EVENT_PIN] = LOCK | HELD,
+    [LK_EVENT_UNPIN] = LOCK | HELD,
+};
+
+/* A value that there is no memory for is null. */
+static void
+put(json_t *object, const char *name, json_t *value)
+{
+    if (json_object_set_new(object, name, value) != 0)
+        (void)json_object_set_new(object, name, json_null());
+}
+
+static json_t *
+text_of(struct lk_span s, size_t max)
+{
+    struct lk_buf valid = {0};
+    lk_utf8_repair(s, max, &valid);
+    json_t *value = json_stringn(valid.data ? (const char *)valid.data : "", valid.len);
+    lk_buf_clear(&valid);
+    return value;
+}
+
+static void
+put_text(json_t *object, const char *name, const char *s)
+{
+    put(object, name, s ? text_of(lk_span_str(s), NAME_MAX_BYTES) : json_null());
+}
+
+/* A name of ours; the empty one is null. */
+static void
+put_name(json_t *object, const char *name, const char *s)
+{
+    put(object, name, s[0] ? json_string(s) : json_null());
+}
+
+static void
+put_integer(json_t *object, const char *name, uint64_t v)
+{
+    put(object, name, json_integer((json_int_t)v));
+}
+
+static void
+put_time(json_t *object, const char *name, int64_t wall_us)
+{
+    char text[28];
+    lk_clock_rfc3339(wall_us, text);
+    put(object, name, json_string(text));
+}
+
+static json_t *
+hash_of(uint64_t fingerprint)
+{
+    char text[17];
+    (void)snprintf(text, sizeof(text), "%016" PRIx64, fingerprint);
+    return json_string(text);
+}
+
+static json_t *
+client_of(const struct lk_record *r)
+{
+    json_t *o = json_object();
+    put_integer(o, "id", r->client.id);
+    put_text(o, "addr", r->client.addr);
+    put_integer(o, "port", (uint64_t)r->client.port);
+    put_text(o, "application_name", r->client.application_name);
+    return o;
+}
+
+static json_t *
+backend_of(const struct lk_record *r)
+{
+    json_t *o = json_object();
+    put_integer(o, "id", r->backend.id);
+    put_integer(o, "pid", r->backend.pid);
+    put_text(o, "addr", r->backend.addr);
+    put_integer(o, "port", (uint64_t)r->backend.port);
+    return o;
+}
+
+static json_t *
+lock_of(const struct lk_record *r)
+{
+    json_t *o = json_object();
+    char key[LK_KEY_TEXT] = "";
+    if (r->lock.key_known)
+        lk_key_format(r->lock.key, key);
+    put_name(o, "space", r->lock.key_known ? lk_space_name(lk_key_space(r->lock.key)) : "");
+    put_name(o, "key", key);
+    put_name(o, "mode", !r->lock.mode_known ? "" : r->lock.mode == LK_MODE_SHARED ? "shared" : "exclusive");
+    put(o, "count", r->lock.count > 0 ? json_integer(r->lock.count) : json_null());
+    put_text(o, "name", r->lock.name);
+    return o;
+}
+
+static json_t *
+tags_of(const struct lk_record *r)
+{
+    struct lk_tag tags[LK_TAGS_MAX];
+    json_t *o = json_object();
+    size_t count = r->comment_source ? lk_tags_read(lk_span_str(r->comment_source), tags) : 0;
+    for (size_t i = 0; i < count; i++)
+        if (!json_object_get(o, tags[i].key))
+            put(o, tags[i].key, text_of(lk_span_make(tags[i].value, tags[i].value_n), LK_TAG_VALUE_MAX));
+    return o;
+}
+
+static void
+put_statement(json_t *object, const struct lk_record *r)
+{
+    put(object, "query", r->query ? text_of(lk_span_str(r->query), LK_RECORD_QUERY_MAX) : json_null());
+    if (r->event != LK_EVENT_HIDDEN || r->suspect_count < 2) {
+        uint64_t one = r->fingerprint || r->suspect_count == 0 ? r->fingerprint : r->suspects[0];
+        put(object, "fingerprint", one ? hash_of(one) : json_null());
+        return;
+    }
+    json_t *suspects = json_array();
+    for (unsigned i = 0; i < r->suspect_count && i < LK_RECORD_SUSPECTS; i++)
+        (void)json_array_append_new(suspects, hash_of(r->suspects[i]));
+    put(object, "suspects", suspects);
+}
+
+static void
+put_fields(json_t *object, const struct lk_record *r)
+{
+    unsigned fields = fields_of[r->event];
+    if (r->client.present)
+        put(object, "client", client_of(r));
+    if (r->backend.present)
+        put(object, "backend", backend_of(r));
+    if ((fields & LOCK) && r->lock.present)
+        put(object, "lock", lock_of(r));
+    if (fields & HELD)
+        put(object, "held_ms", r->held_us >= 0 ? json_integer(r->held_us / 1000) : json_null());
+    if ((fields & ACQUIRED) && r->acquired_wall_us > 0)
+        put_time(object, "acquired_at", r->acquired_wall_us);
+    else if (fields & ACQUIRED)
+        put(object, "acquired_at", json_null());
+    if (fields & QUERY)
+        put_statement(object, r);
+    if (fields & TAGS)
+        put(object, "tags", tags_of(r));
+    if (fields & SOURCE)
+        put_name(object, "source", lk_source_name(r->source));
+    if (fields & OMITTED)
+        put_integer(object, "omitted", r->omitted);
+    if (fields & REASON)
+        put_name(object, "reason", lk_reason_name(r->reason));
+    if (fields & ACTION)
+        put_name(object, "action", lk_action_name(r->action));
+}
+
+static int
+append(const char *p, size_t n, void *out)
+{
+    return lk_buf_add(out, p, n) ? 0 : -1;
+}
+
+void
+lk_journal_json(const struct lk_record *r, struct lk_buf *out)
+{
+    json_t *root = json_object();
+    put_time(root, "ts", r->at.wall_us);
+    put_name(root, "event", lk_event_name(r->event));
+    put_name(root, "level", lk_event_level(r->event));
+    put_text(root, "database", r->database);
+    put_text(root, "user", r->user);
+    put_text(root, "pool_mode", r->pool_mode);
+    put_fields(root, r);
+    if (!root || json_dump_callback(root, append, out, JSON_COMPACT) != 0)
+        out->failed = true;
+    json_decref(root);
+}
