@@ -145,8 +145,9 @@ struct lk_settings {
 };
 
 /* Reads NAME.ini, what it %includes, NAME.locks.ini beside it, and auth_file. NULL when there is any mistake: `errors` then
- * holds all of them, a line each, "file:line: what\n". Warnings (settings without effect) go to `warnings` in the same form.
- * Owner: the caller, one reference. */
+ * holds all of them, a line each, "file:line: what\n" ("file: what\n" for a file that can't be read at all; past 1,000 only
+ * their number). Warnings (settings without effect) go to `warnings` in the same form. Relative names in the files are
+ * relative to the working directory. Owner: the caller, one reference. */
 struct lk_settings *lk_settings_load(const char *path, struct lk_buf *errors, struct lk_buf *warnings);
 struct lk_settings *lk_settings_ref(struct lk_settings *s);
 void lk_settings_unref(struct lk_settings *s);
@@ -162,5 +163,10 @@ bool lk_settings_list_has(const char *list, const char *name);
 bool lk_settings_ignores_parameter(const struct lk_settings *s, struct lk_span name);
 /* For warnings at RELOAD: names of settings that differ but only take effect at a restart; one "name\n" each. */
 void lk_settings_restart_needed(const struct lk_settings *old, const struct lk_settings *now, struct lk_buf *out);
+/* A copy that shares nothing with the original, one reference: where console SET makes its change. */
+struct lk_settings *lk_settings_copy(const struct lk_settings *s);
+/* Changes one setting of a copy that nobody else reads yet, and checks the whole. False: `why` says why not (no such name, a
+ * bad value, takes a restart); then throw the copy away. */
+bool lk_settings_set(struct lk_settings *copy, const char *name, const char *value, struct lk_buf *why);
 
 #endif

@@ -1,0 +1,127 @@
+#include "config/check.h"
+
+#include <ctype.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <sys/un.h>
+
+#include "base/mem.h"
+
+/* locks.md's table of events. */
+static const char *const events[] = {"all", "leak", "leak_summary", "hidden", "lost", "pin", "unpin", "idle_hold",
+    "pin_timeout", "pins_full", "unlock_failed", "rewritten", "rejected", "released", "observed", "rewritten_lost",
+    "wait", "deadlock", "lint"};
+
+struct check {
+    const struct lk_settings *s;
+    lk_check_handler handler;
+    void *arg;
+};
+
+static void find(const struct check *c, struct lk_check_finding f, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+static void
+find(const struct check *c, struct lk_check_finding f, const char *format, ...)
+{
+    char what[512];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(what, sizeof(what), format, args);
+    va_end(args);
+    f.what = what;
+    c->handler(c->arg, &f);
+}
+
+#define ERROR(name) ((struct lk_check_finding){.error = true, .option = (name)})
+#define WARNING(name) ((struct lk_check_finding){.option = (name)})
+#define ERROR_IN(d) ((struct lk_check_finding){.error = true, .database = (d)->name})
+#define WARNING_IN(d) ((struct lk_check_finding){.database = (d)->name})
+
+static bool
+is_set(const char *s)
+{
+    return s && *s;
+}
+
+/* A socket's full name must fit into sockaddr_un. */
+static bool
+socket_fits(const char *folder, int port)
+{
+    return (size_t)snprintf(NULL, 0, "%s/.s.PGSQL.%d", folder, port) < sizeof(((struct sockaddr_un *)0)->sun_path);
+}
+
+static void
+check_listening(const struct check *c)
+{
+    const struct lk_settings *s = c->s;
+    if (!is_set(s->listen_addr) && !is_set(s->unix_socket_dir))
+        find(c, ERROR("listen_addr"), "listen_addr and unix_socket_dir are both empty: nowhere to listen");
+    if (is_set(s->unix_socket_dir) && !socket_fits(s->unix_socket_dir, s->listen_port))
+        find(c, ERROR("unix_socket_dir"), "unix_socket_dir is too long for a socket's name");
+}
+
+static void
+check_auth(const struct check *c)
+{
+    if (c->s->auth_type != LK_AUTH_TYPE_ANY && !is_set(c->s->auth_file))
+        find(c, ERROR("auth_type"), "auth_file must be set, unless auth_type is any: without it nobody can log in");
+}
+
+static void
+check_events(const struct check *c)
+{
+    for (const char *p = c->s->leak_log_events; *p;) {
+        size_t n = strcspn(p, ",");
+        const char *next = p[n] ? p + n + 1 : p + n;
+        while (n > 0 && isspace((unsigned char)*p)) {
+            p++;
+            n--;
+        }
+        while (n > 0 && isspace((unsigned char)p[n - 1]))
+            n--;
+        bool known = n == 0;
+        for (size_t i = 0; i < LK_COUNT(events) && !known; i++)
+            known = lk_span_is(lk_span_make(p, n), events[i]);
+        if (!known)
+            find(c, ERROR("leak_log_events"), "leak_log_events: there is no event \"%.*s\"", n < 60 ? (int)n : 60, p);
+        p = next;
+    }
+}
+
+static void
+check_sizes(const struct check *c)
+{
+    const struct lk_settings *s = c->s;
+    if (s->min_pool_size > s->default_pool_size)
+        find(c, WARNING("min_pool_size"), "min_pool_size = %d: default_pool_size is only %d", s->min_pool_size,
+            s->default_pool_size);
+    for (size_t i = 0; i < s->database_count; i++) {
+        const struct lk_database_settings *d = &s->databases[i];
+        int least = d->min_pool_size >= 0 ? d->min_pool_size : s->min_pool_size;
+        int most = d->pool_size >= 0 ? d->pool_size : s->default_pool_size;
+        if ((d->min_pool_size >= 0 || d->pool_size >= 0) && least > most)
+            find(c, WARNING_IN(d), "database %.64s: min_pool_size is %d, but pool_size only %d", d->name, least, most);
+    }
+}
+
+static void
+check_hosts(const struct check *c)
+{
+    for (size_t i = 0; i < c->s->database_count; i++) {
+        const struct lk_database_settings *d = &c->s->databases[i];
+        if (d->host && (d->host[0] == '/' || d->host[0] == '@') && !socket_fits(d->host, d->port))
+            find(c, ERROR_IN(d), "database %.64s: host is too long for a socket's name", d->name);
+    }
+}
+
+void
+lk_check_settings(const struct lk_settings *s, lk_check_handler handler, void *arg)
+{
+    const struct check c = {.s = s, .handler = handler, .arg = arg};
+    check_listening(&c);
+    check_auth(&c);
+    check_events(&c);
+    check_sizes(&c);
+    check_hosts(&c);
+}
