@@ -1,13 +1,14 @@
-/* A console command that concerns all workers, or the main thread: made by the asking client's worker, carried out by each
- * worker in its own thread, answered by the asker's worker.
+/* A console command that concerns all workers, or the main thread: made by the asking client's worker, carried out by
+ * each worker in its own thread, answered by the asker's worker.
  *
  * The way of a request: lk_console_query makes it and hands it to host->broadcast (or host->reload). Every worker, the
- * asker's too, calls lk_request_run in its own thread, on each tick again while it returns false; once it has returned true
- * the worker calls lk_request_leave, and the one to which that says true mails the request to the worker `asker`, which
- * calls lk_request_finish. A RELOAD goes to the main thread only, which sets `error` and `warnings` and mails it back.
+ * asker's too, calls lk_request_run in its own thread, on each tick again while it returns false; once it has returned
+ * true the worker calls lk_request_leave, and the one to which that says true mails the request to the worker `asker`,
+ * which calls lk_request_finish. A RELOAD goes to the main thread only, which sets `error` and `warnings` and mails it
+ * back.
  *
- * Until then nothing but `parts[own worker]` is written by a worker. The shell carries out the core's effects after run and
- * finish, as after any step. */
+ * Until then nothing but `parts[own worker]` is written by a worker. The shell carries out the core's effects after run
+ * and finish, as after any step. */
 #ifndef LK_ADMIN_REQUEST_H
 #define LK_ADMIN_REQUEST_H
 
@@ -29,8 +30,8 @@ enum lk_request_kind {
 /* One worker's part of it. */
 struct lk_request_part {
     bool begun;
-    bool known;  /* there is such a database */
-    bool undone; /* PAUSE: somebody resumed before all servers were idle */
+    bool known;            /* there is such a database */
+    bool undone;           /* PAUSE: somebody resumed before all servers were idle */
     struct lk_table table; /* SHOW */
 };
 
@@ -41,10 +42,10 @@ struct lk_request {
     uint32_t asker;             /* number of the worker of the client that asked */
     uint64_t client_id;         /* that client, which may be gone when the answer comes */
     uint32_t workers;
-    atomic_uint outstanding;    /* workers that have not left */
-    char *error;                /* RELOAD: what is wrong, lines; NULL: reloaded. Owned, by free() */
-    char *warnings;             /* RELOAD: lines, or NULL. Owned, by free() */
-    void *next;                 /* for the shell's queues */
+    atomic_uint outstanding;        /* workers that have not left */
+    char *error;                    /* RELOAD: what is wrong, lines; NULL: reloaded. Owned, by free() */
+    char *warnings;                 /* RELOAD: lines, or NULL. Owned, by free() */
+    void *next;                     /* for the shell's queues */
     struct lk_request_part parts[]; /* by worker */
 };
 

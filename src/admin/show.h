@@ -1,5 +1,6 @@
-/* The views behind SHOW: which columns, and how a worker fills the rows from its core. Names, types and order of the columns
- * are PgBouncer 1.25's; Lockkeeper's own columns stand behind. Pure: rows are a function of what is handed in. */
+/* The views behind SHOW: which columns, and how a worker fills the rows from its core. Names, types and order of the
+ * columns are PgBouncer 1.25's; Lockkeeper's own columns stand behind. Pure: rows are a function of what is handed in.
+ */
 #ifndef LK_ADMIN_SHOW_H
 #define LK_ADMIN_SHOW_H
 
@@ -34,7 +35,8 @@ const struct lk_view *lk_view_find(struct lk_span name);
 /* One worker's rows; *t is initialised here. */
 void lk_view_collect(const struct lk_view *v, struct lk_table *t, const struct lk_show *from);
 /* The answer from the tables of all workers, in their order; *answer is initialised here. */
-void lk_view_answer(const struct lk_view *v, struct lk_table *answer, const struct lk_table *const *tables, size_t count);
+void lk_view_answer(
+    const struct lk_view *v, struct lk_table *answer, const struct lk_table *const *tables, size_t count);
 /* The names of all views joined by '|', for SHOW HELP. */
 void lk_view_names(struct lk_buf *out);
 

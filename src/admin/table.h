@@ -1,5 +1,5 @@
-/* A table of text cells: what a SHOW command answers with, and what workers hand each other to make it. Rows are bounded in
- * bytes; what comes beyond is left out and `cut` says so. Not thread-safe: it belongs to who holds it. */
+/* A table of text cells: what a SHOW command answers with, and what workers hand each other to make it. Rows are
+ * bounded in bytes; what comes beyond is left out and `cut` says so. Not thread-safe: it belongs to who holds it. */
 #ifndef LK_ADMIN_TABLE_H
 #define LK_ADMIN_TABLE_H
 
@@ -20,16 +20,19 @@ struct lk_column {
 #define LK_COLUMN_NUMERIC 1700u
 #define LK_COLUMN_BOOL 16u
 
+/* Columns of one table at most. */
+#define LK_TABLE_COLUMNS 32u
+
 /* Bytes of cells that one table holds at most. */
 #define LK_TABLE_MAX (64u * 1024u * 1024u)
 
 struct lk_table {
     const struct lk_column *columns; /* static */
     size_t column_count;
-    size_t row_count; /* whole rows */
-    struct lk_buf bytes;  /* the cells' strings, each with its NUL */
-    struct lk_buf cells;  /* size_t a cell: its offset in `bytes`, or LK_TABLE_NULL */
-    bool cut;             /* rows were left out: no room */
+    size_t row_count;    /* whole rows */
+    struct lk_buf bytes; /* the cells' strings, each with its NUL */
+    struct lk_buf cells; /* size_t a cell: the offset of its string, or SIZE_MAX: NULL */
+    bool cut;            /* rows were left out: no room */
 };
 
 void lk_table_init(struct lk_table *t, const struct lk_column *columns, size_t column_count);
@@ -44,11 +47,11 @@ void lk_table_add_uint(struct lk_table *t, uint64_t value);
 /* A cell of a whole row; valid until the next change of the table. */
 const char *lk_table_cell(const struct lk_table *t, size_t row, size_t column);
 /* The cell as a number; 0 for NULL and for what is none. */
-int64_t lk_table_int(const struct lk_table *t, size_t row, size_t column);
+uint64_t lk_table_uint(const struct lk_table *t, size_t row, size_t column);
 
-/* Appends the rows of `from`, which has the same columns. Rows with equal KEY cells become one: ADD and MAX columns are
- * numbers, KEEP stays as the first row had it. */
-void lk_table_merge(struct lk_table *t, const struct lk_table *from);
+/* Appends the rows of the tables, which have the same columns. Rows with equal KEY cells become one, in the place of
+ * the first: ADD and MAX columns are numbers, KEEP stays as the first row had it. `t` must be empty. */
+void lk_table_merge(struct lk_table *t, const struct lk_table *const *from, size_t count);
 /* Orders rows by their first column. */
 void lk_table_sort(struct lk_table *t);
 

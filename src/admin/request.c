@@ -1,0 +1,165 @@
+#include "admin/request.h"
+
+#include <stdlib.h>
+
+#include "admin/answer.h"
+#include "admin/console.h"
+
+struct lk_request *
+lk_request_new(enum lk_request_kind kind, char *database, uint32_t asker, uint64_t client_id, uint32_t workers)
+{
+    struct lk_request *r = lk_mem_new(sizeof *r + workers * sizeof r->parts[0]);
+    r->kind = kind;
+    r->database = database;
+    r->asker = asker;
+    r->client_id = client_id;
+    r->workers = workers;
+    atomic_init(&r->outstanding, workers);
+    return r;
+}
+
+void
+lk_request_free(struct lk_request *r)
+{
+    for (uint32_t i = 0; i < r->workers; i++)
+        lk_table_clear(&r->parts[i].table);
+    free(r->database);
+    free(r->error);
+    free(r->warnings);
+    free(r);
+}
+
+static bool
+database_known(const struct lk_core *core, const char *database)
+{
+    if (!database || lk_settings_database(core->settings, database))
+        return true;
+    LK_LIST_EACH (&core->pools, struct lk_pool, node, pool) {
+        if (strcmp(pool->route.database, database) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Is what PAUSE ordered still in force? */
+static bool
+still_pausing(const struct lk_core *core, const char *database)
+{
+    if (!database)
+        return core->mode == LK_CORE_PAUSED;
+    LK_LIST_EACH (&core->pools, struct lk_pool, node, pool) {
+        if (strcmp(pool->route.database, database) == 0 && pool->paused)
+            return true;
+    }
+    return false;
+}
+
+static void
+begin(const struct lk_request *r, struct lk_core *core, struct lk_now now)
+{
+    switch (r->kind) {
+    case LK_REQUEST_PAUSE:
+        lk_core_pause(core, r->database, now);
+        break;
+    case LK_REQUEST_RESUME:
+        lk_core_resume(core, r->database, now);
+        break;
+    case LK_REQUEST_KILL:
+        lk_core_kill(core, r->database, now);
+        break;
+    case LK_REQUEST_RECONNECT:
+        lk_core_reconnect(core, r->database, now);
+        break;
+    case LK_REQUEST_SHOW:
+    case LK_REQUEST_RELOAD:
+        break;
+    }
+}
+
+bool
+lk_request_run(struct lk_request *r, struct lk_core *core, struct lk_now now)
+{
+    struct lk_request_part *part = &r->parts[core->worker];
+    if (r->kind == LK_REQUEST_SHOW) {
+        lk_view_collect(r->view, &part->table, &(struct lk_show){.core = core, .now = now});
+        return true;
+    }
+    if (!part->begun) {
+        part->begun = true;
+        part->known = database_known(core, r->database);
+        if (!part->known)
+            return true;
+        begin(r, core, now);
+    }
+    if (r->kind != LK_REQUEST_PAUSE || lk_core_paused(core, r->database))
+        return true;
+    part->undone = !still_pausing(core, r->database);
+    return part->undone;
+}
+
+bool
+lk_request_leave(struct lk_request *r)
+{
+    return atomic_fetch_sub_explicit(&r->outstanding, 1, memory_order_acq_rel) == 1;
+}
+
+static struct lk_client *
+find_client(const struct lk_core *core, uint64_t id)
+{
+    LK_LIST_EACH (&core->clients, struct lk_client, node, c) {
+        if (c->who->id == id && c->state == LK_CLIENT_CONSOLE)
+            return c;
+    }
+    return NULL;
+}
+
+static void
+answer_show(struct lk_core *core, struct lk_client *client, const struct lk_request *r)
+{
+    const struct lk_table **tables = lk_mem_new(r->workers * sizeof *tables);
+    for (uint32_t i = 0; i < r->workers; i++)
+        tables[i] = &r->parts[i].table;
+    lk_answer_view(core, client, r->view, tables, r->workers);
+    free(tables);
+}
+
+static void
+answer_command(struct lk_core *core, struct lk_client *client, const struct lk_request *r)
+{
+    static const char *const tags[] = {
+        [LK_REQUEST_PAUSE] = "PAUSE",
+        [LK_REQUEST_RESUME] = "RESUME",
+        [LK_REQUEST_KILL] = "KILL",
+        [LK_REQUEST_RECONNECT] = "RECONNECT",
+    };
+    bool known = false, undone = false;
+    for (uint32_t i = 0; i < r->workers; i++) {
+        known = known || r->parts[i].known;
+        undone = undone || r->parts[i].undone;
+    }
+    struct lk_error e;
+    if (!known) {
+        lk_error_set(&e, "3D000", "no such database: %s", r->database);
+        lk_answer_error(core, client, &e);
+    } else if (undone) {
+        lk_error_set(&e, "57014", "RESUME came before all servers were idle");
+        lk_answer_error(core, client, &e);
+    } else {
+        lk_answer_tag(core, client, tags[r->kind]);
+    }
+}
+
+void
+lk_request_finish(const struct lk_console_host *host, struct lk_core *core, struct lk_request *r)
+{
+    struct lk_client *client = find_client(core, r->client_id);
+    if (client) {
+        if (r->kind == LK_REQUEST_SHOW)
+            answer_show(core, client, r);
+        else if (r->kind == LK_REQUEST_RELOAD)
+            lk_answer_reload(core, client, r->error, r->warnings);
+        else
+            answer_command(core, client, r);
+    }
+    lk_request_free(r);
+}

@@ -1,0 +1,257 @@
+#include "admin/views.h"
+
+#include <stdlib.h>
+
+#include "sql/normalize.h"
+
+/* Statements are shown as leak_log_query has them in the records. The last one is kept: the locks of one statement come
+ * one after the other. */
+struct statements {
+    const char *how;
+    const struct lk_text *text;
+    char *normalized; /* owned */
+};
+
+/* The longest run of whole characters within the limit. */
+static struct lk_span
+cut(struct lk_span s)
+{
+    if (s.n <= LK_RECORD_QUERY_MAX)
+        return s;
+    size_t n = LK_RECORD_QUERY_MAX;
+    while (n > 0 && (s.p[n] & 0xC0) == 0x80)
+        n--;
+    return lk_span_head(s, n);
+}
+
+static void
+add_statement(struct lk_table *t, struct statements *shown, const struct lk_text *text)
+{
+    if (!text || strcmp(shown->how, "off") == 0) {
+        lk_table_add(t, NULL);
+        return;
+    }
+    struct lk_span sql = lk_span_make(text->sql, text->n);
+    if (strcmp(shown->how, "full") == 0) {
+        lk_table_add_span(t, cut(sql));
+        return;
+    }
+    if (shown->text != text) {
+        free(shown->normalized);
+        shown->normalized = lk_sql_normalize(sql, LK_RECORD_QUERY_MAX);
+        shown->text = text;
+    }
+    lk_table_add(t, shown->normalized);
+}
+
+static struct statements
+statements_begin(const struct lk_core *core)
+{
+    const char *how = core->settings->leak_log_query;
+    return (struct statements){.how = how ? how : "normalized"};
+}
+
+static void
+add_id(struct lk_table *t, const struct lk_who *who)
+{
+    if (who)
+        lk_table_add_uint(t, who->id);
+    else
+        lk_table_add(t, NULL);
+}
+
+static void
+add_count(struct lk_table *t, uint32_t count)
+{
+    if (count > 0)
+        lk_table_add_uint(t, count);
+    else
+        lk_table_add(t, NULL);
+}
+
+static void
+add_key(struct lk_table *t, struct lk_key key)
+{
+    char text[LK_KEY_TEXT];
+    lk_key_format(key, text);
+    lk_table_add(t, lk_space_name(lk_key_space(key)));
+    lk_table_add(t, text);
+}
+
+/* The columns of ADVISORY_LOCKS up to the mode. */
+static void
+add_lock_head(struct lk_table *t, const struct lk_server *s, struct lk_key key, enum lk_lock_mode mode)
+{
+    lk_table_add_uint(t, s->id);
+    lk_table_add_uint(t, s->pid);
+    add_id(t, s->who);
+    lk_table_add(t, s->who ? s->who->application_name : NULL);
+    lk_table_add(t, s->seat.pool->route.database);
+    lk_table_add(t, s->seat.pool->route.user);
+    add_key(t, key);
+    lk_table_add(t, NULL);
+    lk_table_add(t, lk_mode_name(mode));
+}
+
+static void
+add_held(struct lk_table *t, const struct lk_server *s, const struct lk_held *held, struct statements *shown)
+{
+    add_lock_head(t, s, held->key, held->mode);
+    add_count(t, held->count);
+    lk_table_add(t, "t");
+    lk_show_time_ms(t, held->since.wall_us);
+    lk_table_add(t, NULL);
+    add_statement(t, shown, held->text);
+}
+
+/* The calls of the statement that is under way; *count is how many. */
+static const struct lk_watched_call *
+calls_under_way(const struct lk_watch *w, size_t *count)
+{
+    if (w->fcall) {
+        *count = w->call_count;
+        return w->calls;
+    }
+    const struct lk_plan *plan = w->analysis ? w->analysis->plan : NULL;
+    *count = 0;
+    if (!plan || w->statement >= plan->count)
+        return w->calls;
+    size_t first = 0;
+    for (uint16_t i = 0; i < w->statement; i++)
+        first += plan->statements[i].call_count;
+    if (first < w->call_count)
+        *count = plan->statements[w->statement].call_count;
+    if (first + *count > w->call_count)
+        *count = w->call_count - first;
+    return w->calls + first;
+}
+
+/* Calls that wait, or have not been answered yet. */
+static void
+add_waits(struct lk_table *t, const struct lk_server *s, struct statements *shown)
+{
+    const struct lk_reply *head = s->state == LK_SERVER_LINKED ? lk_replies_head(&s->replies) : NULL;
+    if (!head || !head->watch)
+        return;
+    size_t count;
+    const struct lk_watched_call *calls = calls_under_way(head->watch, &count);
+    for (size_t i = 0; i < count; i++) {
+        const struct lk_function *fn = calls[i].call->fn;
+        if (fn->op != LK_CALL_LOCK || fn->xact || calls[i].bound != LK_BOUND_KEY)
+            continue;
+        add_lock_head(t, s, calls[i].key, fn->mode);
+        lk_table_add(t, NULL);
+        lk_table_add(t, "f");
+        lk_table_add(t, NULL);
+        lk_show_time_ms(t, s->request_wall_us);
+        add_statement(t, shown, head->watch->text);
+    }
+}
+
+void
+lk_show_advisory_locks(struct lk_table *t, const struct lk_show *from)
+{
+    struct statements shown = statements_begin(from->core);
+    LK_LIST_EACH (&from->core->servers, struct lk_server, node, s) {
+        if (!s->seat.pool)
+            continue;
+        for (uint32_t i = 0; i < s->ledger.count; i++)
+            add_held(t, s, &s->ledger.held[i], &shown);
+        add_waits(t, s, &shown);
+    }
+    free(shown.normalized);
+}
+
+/* The lock that is held longest; NULL: none is known. */
+static const struct lk_held *
+oldest(const struct lk_ledger *l)
+{
+    const struct lk_held *found = NULL;
+    for (uint32_t i = 0; i < l->count; i++) {
+        if (!found || l->held[i].since.mono_us < found->since.mono_us)
+            found = &l->held[i];
+    }
+    return found;
+}
+
+static void
+add_pin(
+    struct lk_table *t, const struct lk_show *from, const struct lk_server *s, unsigned pins, struct statements *shown)
+{
+    const struct lk_held *first = oldest(&s->ledger);
+    struct lk_now since = s->pinned_since.mono_us == 0 && first ? first->since : s->pinned_since;
+    lk_table_add(t, s->seat.pool->route.database);
+    lk_table_add(t, s->seat.pool->route.user);
+    lk_table_add_uint(t, s->id);
+    lk_table_add_uint(t, s->pid);
+    add_id(t, s->who);
+    lk_table_add(t, s->who ? s->who->addr : NULL);
+    lk_table_add(t, s->who ? s->who->application_name : NULL);
+    lk_show_pin_names(t, pins);
+    lk_table_add_uint(t, s->ledger.count);
+    lk_show_time_ms(t, since.wall_us);
+    if (since.mono_us != 0)
+        lk_table_add_int(t, (from->now.mono_us - since.mono_us) / 1000);
+    else
+        lk_table_add(t, NULL);
+    add_statement(t, shown, first ? first->text : NULL);
+}
+
+void
+lk_show_pins(struct lk_table *t, const struct lk_show *from)
+{
+    struct statements shown = statements_begin(from->core);
+    LK_LIST_EACH (&from->core->servers, struct lk_server, node, s) {
+        unsigned pins = s->state == LK_SERVER_LINKED && s->seat.pool ? lk_server_pins(from->core, s) : 0;
+        if (pins & (LK_PIN_LOCKS | LK_PIN_UNSURE))
+            add_pin(t, from, s, pins, &shown);
+    }
+    free(shown.normalized);
+}
+
+static void
+add_optional(struct lk_table *t, const char *word)
+{
+    lk_table_add(t, word[0] ? word : NULL);
+}
+
+static void
+add_leak(void *context, const struct lk_record *r)
+{
+    struct lk_table *t = context;
+    char ts[28];
+    lk_clock_rfc3339(r->at.wall_us, ts);
+    lk_table_add(t, ts);
+    lk_table_add(t, lk_event_name(r->event));
+    lk_table_add(t, r->database);
+    lk_table_add(t, r->user);
+    if (r->client.present)
+        lk_table_add_uint(t, r->client.id);
+    else
+        lk_table_add(t, NULL);
+    lk_table_add(t, r->client.present ? r->client.addr : NULL);
+    lk_table_add(t, r->client.present ? r->client.application_name : NULL);
+    add_count(t, r->backend.present ? r->backend.pid : 0);
+    if (r->lock.present && r->lock.key_known) {
+        add_key(t, r->lock.key);
+    } else {
+        lk_table_add(t, NULL);
+        lk_table_add(t, NULL);
+    }
+    lk_table_add(t, r->lock.present && r->lock.mode_known ? lk_mode_name(r->lock.mode) : NULL);
+    add_count(t, r->event == LK_EVENT_LEAK_SUMMARY ? r->omitted : r->lock.present ? r->lock.count : 0);
+    if (r->held_us >= 0)
+        lk_table_add_int(t, r->held_us / 1000);
+    else
+        lk_table_add(t, NULL);
+    add_optional(t, lk_reason_name(r->reason));
+    add_optional(t, lk_action_name(r->action));
+    lk_table_add(t, r->query);
+}
+
+void
+lk_show_leaks(struct lk_table *t, const struct lk_show *from)
+{
+    if (from->journal)
+        lk_journal_recent(from->journal, add_leak, t);
+}
