@@ -1,0 +1,14 @@
+/* The white list: the SELECTs whose answer tells exactly which calls locked what (locks.md section 4 of the design). Only
+ * sql/recognise uses it. */
+#ifndef LK_SQL_EXACT_H
+#define LK_SQL_EXACT_H
+
+#include <pg_query/pg_query.pb-c.h>
+
+#include "lock/call.h"
+
+/* Fills in exact, columns and calls of a statement that is known to touch; leaves them if the statement is not on the
+ * list. */
+void lk_exact_select(const PgQuery__SelectStmt *select, struct lk_plan_statement *out);
+
+#endif
