@@ -98,7 +98,7 @@ const struct lk_option lk_user_options[] = {
     INT(USER, pool_size, 1, MOST, NONE, "server connections of this user's pools"),
     RESERVE(USER),
     ENUM(USER, pool_mode, lk_words_pool_mode, LK_WORDS_REFUSED_POOL_MODE, NONE, "when a server goes back to its pool"),
-    INT(USER, max_user_connections, 0, MOST, INERT, "server connections over all databases; 0: no limit"),
+    INT(USER, max_user_connections, 0, MOST, NONE, "server connections over all databases; 0: no limit"),
     INT(USER, max_user_client_connections, 0, MOST, INERT, "clients; 0: no limit"),
     TIME(USER, query_timeout, NONE, "cancel a query that runs longer"),
     TIME(USER, query_wait_timeout, NONE, "close a client that waits longer for a server"),
