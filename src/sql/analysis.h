@@ -22,8 +22,8 @@ struct lk_analysis {
     uint64_t fingerprint;
     enum lk_trust_class trust;
     enum lk_verb verb;
-    char *verb_name;          /* DEALLOCATE's statement name, unquoted; owned; NULL for other verbs and DEALLOCATE ALL */
-    bool single;              /* certainly one statement: no ';' but at its end */
+    char *verb_name; /* DEALLOCATE's statement name, unquoted; owned; NULL for other verbs and DEALLOCATE ALL */
+    bool single;     /* certainly one statement: no ';' but at its end */
     const struct lk_plan *plan; /* owned; NULL: no touch */
 };
 
@@ -33,7 +33,7 @@ struct lk_sql_mode {
     bool ascii_safe;       /* no byte below 0x80 is part of a longer character in the client's encoding */
 };
 
-#define LK_SQL_TEXT_MAX (256u * 1024u)  /* longer texts are searched, not parsed */
+#define LK_SQL_TEXT_MAX (256u * 1024u) /* longer texts are searched, not parsed */
 #define LK_SQL_TOKENS_MAX 500
 
 /* Analyses a text without any cache. NULL only when there is no memory. Owner: the caller, one reference. */

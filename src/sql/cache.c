@@ -21,8 +21,8 @@ struct entry {
 struct lk_analysis_cache {
     struct lk_hash_key key;
     size_t max_bytes, bytes;
-    size_t mask; /* buckets - 1 */
-    struct lk_list recent; /* the least recently used first */
+    size_t mask;            /* buckets - 1 */
+    struct lk_list recent;  /* the least recently used first */
     struct entry **buckets; /* owned */
 };
 
@@ -59,7 +59,7 @@ lk_analysis_cache_free(struct lk_analysis_cache *c)
 {
     if (!c)
         return;
-    LK_LIST_EACH(&c->recent, struct entry, recent, e)
+    LK_LIST_EACH (&c->recent, struct entry, recent, e)
         drop(c, e);
     free(c->buckets);
     free(c);

@@ -114,7 +114,8 @@ resolve_cast(const PgQuery__TypeCast *cast, struct value *v)
 static bool
 resolve_sign(const PgQuery__AExpr *e, struct value *v)
 {
-    if (e->kind != PG_QUERY__A__EXPR__KIND__AEXPR_OP || e->n_name != 1 || e->lexpr || !e->rexpr || !resolve(e->rexpr, v))
+    if (e->kind != PG_QUERY__A__EXPR__KIND__AEXPR_OP || e->n_name != 1 || e->lexpr || !e->rexpr ||
+        !resolve(e->rexpr, v))
         return false;
     if (v->source != LK_PART_CONSTANT || v->type == 0)
         return false;
@@ -204,8 +205,8 @@ read_cast_call(const PgQuery__Node *n, struct lk_call *out)
     uint32_t type = type_of(cast->type_name);
     if (!cast->arg || cast->arg->node_case != PG_QUERY__NODE__NODE_FUNC_CALL || !read_call(cast->arg->func_call, out))
         return false;
-    bool possible = type == LK_TYPE_TEXT ||
-                    (out->result_type == LK_TYPE_BOOL && (type == LK_TYPE_BOOL || type == LK_TYPE_INT4));
+    bool possible =
+        type == LK_TYPE_TEXT || (out->result_type == LK_TYPE_BOOL && (type == LK_TYPE_BOOL || type == LK_TYPE_INT4));
     out->result_type = type;
     return possible;
 }
@@ -237,10 +238,10 @@ lk_exact_select(const PgQuery__SelectStmt *select, struct lk_plan_statement *out
     uint16_t count = 0;
     for (size_t i = 0; i < select->n_target_list; i++) {
         const PgQuery__Node *target = select->target_list[i];
-        const PgQuery__Node *val = target->node_case == PG_QUERY__NODE__NODE_RES_TARGET &&
-                                           target->res_target->n_indirection == 0
-                                       ? target->res_target->val
-                                       : NULL;
+        const PgQuery__Node *val =
+            target->node_case == PG_QUERY__NODE__NODE_RES_TARGET && target->res_target->n_indirection == 0
+                ? target->res_target->val
+                : NULL;
         if (!val)
             goto not_listed;
         if (is_inert(val))

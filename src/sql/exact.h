@@ -1,5 +1,5 @@
-/* The white list: the SELECTs whose answer tells exactly which calls locked what (locks.md section 4 of the design). Only
- * sql/recognise uses it. */
+/* The white list: the SELECTs whose answer tells exactly which calls locked what (locks.md section 4 of the design).
+ * Only sql/recognise uses it. */
 #ifndef LK_SQL_EXACT_H
 #define LK_SQL_EXACT_H
 

@@ -19,8 +19,8 @@ struct list {
     struct sip outer;    /* the state to come back to */
     uint64_t seen[SEEN]; /* the last item forms, each of which has been counted */
     unsigned seen_n;
-    unsigned depth;                          /* of its items (IN, ARRAY), or of the VALUES (rows) */
-    bool rows;                               /* VALUES */
+    unsigned depth;                           /* of its items (IN, ARRAY), or of the VALUES (rows) */
+    bool rows;                                /* VALUES */
     enum { IN_ROW, ROW_OVER, COMMA_SEEN } at; /* rows only */
 };
 

@@ -14,7 +14,7 @@
 
 struct lk_fingerprint {
     uint64_t hash;
-    bool single;              /* no ';' but at the end */
+    bool single;               /* no ';' but at the end */
     struct lk_verb_head first; /* of the first statement; borrows from the text */
 };
 

@@ -164,9 +164,8 @@ lk_gate_feed(struct lk_gate_window *w, struct lk_span piece)
 }
 
 /* Names as PostgreSQL compares them: letters in lower case and digits only. */
-static const char *const SAFE_ENCODINGS[] = {
-    "abc", "alt", "koi8", "koi8r", "koi8u", "muleinternal", "sqlascii", "tcvn", "tcvn5712", "unicode", "utf8", "vscii",
-    "win", "win866", "win874", "windows866", "windows874", NULL};
+static const char *const SAFE_ENCODINGS[] = {"abc", "alt", "koi8", "koi8r", "koi8u", "muleinternal", "sqlascii", "tcvn",
+    "tcvn5712", "unicode", "utf8", "vscii", "win", "win866", "win874", "windows866", "windows874", NULL};
 static const char *const SAFE_FAMILIES[] = {"euc", "iso8859", "latin", "win125", "windows125", NULL};
 
 bool

@@ -7,8 +7,8 @@
 
 bool lk_gate(struct lk_span sql);
 
-/* A text that is forwarded as it comes: keeps the last bytes so that a word over a border is found. Zeroed at start. Any
- * split of a text gives what lk_gate says of the whole. */
+/* A text that is forwarded as it comes: keeps the last bytes so that a word over a border is found. Zeroed at start.
+ * Any split of a text gives what lk_gate says of the whole. */
 struct lk_gate_window {
     uint8_t tail[16];
     uint8_t tail_n;

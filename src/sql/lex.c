@@ -4,6 +4,7 @@
 
 enum { START = 1, IDENT = 2, DIGIT = 4, SPACE = 8, OP = 16 };
 
+/* clang-format off */
 /* The classes of each byte; bytes from 0x80 are letters, as in scan.l. */
 static const uint8_t CLASS[256] = {
     0, 0, 0, 0, 0, 0, 0, 0, 0, 8, 8, 8, 8, 8, 0, 0,
@@ -21,8 +22,9 @@ static const uint8_t CLASS[256] = {
     3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3,
     3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3,
     3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3,
-    3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3,
+    3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3
 };
+/* clang-format on */
 
 /* Behind the comment that opens at p, nested ones included. */
 static const uint8_t *
@@ -98,7 +100,8 @@ skip_bits(const uint8_t *p, const uint8_t *end, struct lk_lexeme *t)
     return q ? q + 1 : end;
 }
 
-/* Where the string goes on after white space with a line break (scan.l: quotecontinue): its next opening quote, or NULL. */
+/* Where the string goes on after white space with a line break (scan.l: quotecontinue): its next opening quote, or
+ * NULL. */
 static const uint8_t *
 continuation(const uint8_t *p, const uint8_t *end)
 {

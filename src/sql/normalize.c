@@ -32,9 +32,9 @@ is_constant(const struct lk_lexeme *t)
     return t->kind == LK_LEX_NUMBER || t->kind == LK_LEX_STRING || (t->kind == LK_LEX_QUOTED && t->open);
 }
 
-/* Words and operators as they stand, ? for each constant, one space where there was white space or a comment: comments may
- * hold constants. Whatever the text is, no byte of a constant gets through; so a string of which one can't tell where it
- * ends is the last thing written. */
+/* Words and operators as they stand, ? for each constant, one space where there was white space or a comment: comments
+ * may hold constants. Whatever the text is, no byte of a constant gets through; so a string of which one can't tell
+ * where it ends is the last thing written. */
 static char *
 write_tokens(struct lk_span sql, size_t max)
 {

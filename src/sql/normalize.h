@@ -4,8 +4,9 @@
 
 #include "base/span.h"
 
-/* By libpg_query; a text that it can't read is written as the fingerprint pass leaves it: words, operators and `?` for each
- * constant, never a constant itself. At most max bytes, cut at a character's border. Owner: the caller, by free(). */
+/* By libpg_query ($1, $2, …); what it leaves, and texts that it can't read, by our own tokens: `?` for each constant,
+ * comments left out, white space as one space. Never a constant, whatever the text is. At most max bytes, cut at a
+ * character's border. Owner: the caller, by free(). */
 char *lk_sql_normalize(struct lk_span sql, size_t max);
 
 #endif

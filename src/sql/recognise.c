@@ -204,8 +204,7 @@ lk_recognise(struct lk_span sql)
     PgQueryProtobufParseResult parsed = pg_query_parse_protobuf((const char *)sql.p);
     PgQuery__ParseResult *tree = NULL;
     if (!parsed.error)
-        tree = pg_query__parse_result__unpack(
-            NULL, parsed.parse_tree.len, (const uint8_t *)parsed.parse_tree.data);
+        tree = pg_query__parse_result__unpack(NULL, parsed.parse_tree.len, (const uint8_t *)parsed.parse_tree.data);
     plan = tree ? plan_tree(tree) : lk_recognise_unsure();
     if (tree)
         pg_query__parse_result__free_unpacked(tree, NULL);

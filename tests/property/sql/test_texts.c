@@ -1,5 +1,5 @@
-/* Whatever bytes come: nothing reads beside the text, the token bound holds against libpg_query's scanner, the fingerprint
- * doesn't see layout, and no constant is left in a normalised text. LK_SEED=n plays one run again. */
+/* Whatever bytes come: nothing reads beside the text, the token bound holds against libpg_query's scanner, the
+ * fingerprint doesn't see layout, and no constant is left in a normalised text. LK_SEED=n plays one run again. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -31,12 +31,14 @@ roll(uint32_t sides)
     return (uint32_t)(dice >> 33) % sides;
 }
 
-static const char *const PIECES[] = {"select", "pg_advisory_lock", "pg_try_advisory_lock(1)", "(", ")", ",", ";", "'", "''",
-    "'x'", "E'", "\\", "\\'", "\"", "\"a\"", "U&\"", "U&'", "$$", "$a$", "$1", "1", "1.5e", "0x", "--", "\n", "/*", "*/",
-    " ", "-", "+", "@", "::int8", "::", "in (", "values (", "array[", "]", "null", "do", "execute", "begin", "set", "from t",
-    "advisory", "_xact_", ".", "pg_catalog", "\xc3\xa9", "\x95", "explain analyze", "with a as", "case", "end", "<>", "?"};
+static const char *const PIECES[] = {"select", "pg_advisory_lock", "pg_try_advisory_lock(1)", "(", ")", ",", ";", "'",
+    "''", "'x'", "E'", "\\", "\\'", "\"", "\"a\"", "U&\"", "U&'", "$$", "$a$", "$1", "1", "1.5e", "0x", "--", "\n",
+    "/*", "*/", " ", "-", "+", "@", "::int8", "::", "in (", "values (", "array[", "]", "null", "do", "execute", "begin",
+    "set", "from t", "advisory", "_xact_", ".", "pg_catalog", "\xc3\xa9", "\x95", "explain analyze", "with a as",
+    "case", "end", "<>", "?"};
 
-/* Pieces of SQL in any order, or noise; without a NUL, and without \v, which is white space only from PostgreSQL 16 on. */
+/* Pieces of SQL in any order, or noise; without a NUL, and without \v, which is white space only from PostgreSQL 16 on.
+ */
 static size_t
 make_text(char *out)
 {
@@ -158,8 +160,8 @@ make_secrets(char *out)
 {
     static const char *const forms[] = {"'secret'", "'it''s secret'", "E'a\\' secret'", "U&'secret'", "$$ secret ' $$",
         "$x$secret$$ $x$", "/* secret */", "-- secret\n", "/* a /* b */ secret */", "E'x'\n'\\' secret'"};
-    static const char *const words[] = {"select", "insert into t values (", ")", ",", "+", "=", "notify x,", "a", "::text",
-        "$1", "7", "from t where", "comment on table t is", ";", "set a ="};
+    static const char *const words[] = {"select", "insert into t values (", ")", ",", "+", "=", "notify x,", "a",
+        "::text", "$1", "7", "from t where", "comment on table t is", ";", "set a ="};
     size_t n = 0;
     for (uint32_t left = 1 + roll(20); left > 0; left--) {
         const char *piece = roll(2) ? forms[roll(LK_COUNT(forms))] : words[roll(LK_COUNT(words))];

@@ -27,8 +27,8 @@ statements_that_cannot_lock_are_trusted_from_the_start(void **state)
         "SET LOCAL lock_timeout = '1s'", "reset all", "show \"advisory\"", "listen x", "UNLISTEN *",
         "notify x, 'advisory lock'", "deallocate p", "DEALLOCATE ALL", "/* x */ set timezone to 'UTC' ;;"};
     static const char *const by_evidence[] = {"select 1", "commit", "end", "set constraints all immediate",
-        "SET/**/CONSTRAINTS a DEFERRED", "begin; select f()", "set a = 1; set b = 2", "; select f()", "prepare p as select 1",
-        "discard all", "\"begin\"", "beginning", "call set()"};
+        "SET/**/CONSTRAINTS a DEFERRED", "begin; select f()", "set a = 1; set b = 2", "; select f()",
+        "prepare p as select 1", "discard all", "\"begin\"", "beginning", "call set()"};
     for (size_t i = 0; i < LK_COUNT(always); i++) {
         struct lk_analysis *a = analyse(always[i], SAFE);
         if (a->trust != LK_TRUST_ALWAYS || a->plan)

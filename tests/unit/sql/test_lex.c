@@ -18,8 +18,8 @@ describe(const char *sql, char *out, size_t room)
     size_t n = 0;
     out[0] = 0;
     while (lk_lex_next(&lex, &t))
-        n += (size_t)snprintf(out + n, room - n, "%s%c%s%s:%.*s", n > 0 ? " " : "", kinds[t.kind], t.doubtful ? "!" : "",
-            t.open ? "<" : "", (int)t.n, (const char *)t.p);
+        n += (size_t)snprintf(out + n, room - n, "%s%c%s%s:%.*s", n > 0 ? " " : "", kinds[t.kind],
+            t.doubtful ? "!" : "", t.open ? "<" : "", (int)t.n, (const char *)t.p);
 }
 
 static void

@@ -46,8 +46,8 @@ a_text_is_cut_at_a_characters_border(void **state)
     static const struct {
         size_t max;
         const char *normal;
-    } rows[] = {{0, ""}, {3, "sel"}, {8, "select x"}, {9, "select x"}, {10, "select x\xc3\xa9"}, {11, "select x\xc3\xa9"},
-        {13, "select x\xc3\xa9\xe2\x82\xac"}, {16, "select x\xc3\xa9\xe2\x82\xac"},
+    } rows[] = {{0, ""}, {3, "sel"}, {8, "select x"}, {9, "select x"}, {10, "select x\xc3\xa9"},
+        {11, "select x\xc3\xa9"}, {13, "select x\xc3\xa9\xe2\x82\xac"}, {16, "select x\xc3\xa9\xe2\x82\xac"},
         {17, "select x\xc3\xa9\xe2\x82\xac\xf0\x9f\x94\x92"}, {99, "select x\xc3\xa9\xe2\x82\xac\xf0\x9f\x94\x92"}};
     for (size_t i = 0; i < LK_COUNT(rows); i++) {
         char *got = lk_sql_normalize(lk_span_str("select x\xc3\xa9\xe2\x82\xac\xf0\x9f\x94\x92"), rows[i].max);

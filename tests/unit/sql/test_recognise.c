@@ -171,8 +171,7 @@ keys_are_constants_or_parameters_under_integer_casts(void **state)
         {"SELECT pg_advisory_lock('0x12')", "unsure"},
         {"SELECT pg_advisory_lock(NULL)", "exact/1 0:pg_advisory_lock(null):void"},
         {"SELECT pg_advisory_lock(NULL::int, 1)", "exact/1 0:pg_advisory_lock(null,1):void"},
-        {"SELECT pg_advisory_lock(2147483647, -2147483648)",
-            "exact/1 0:pg_advisory_lock(2147483647,-2147483648):void"},
+        {"SELECT pg_advisory_lock(2147483647, -2147483648)", "exact/1 0:pg_advisory_lock(2147483647,-2147483648):void"},
         {"SELECT pg_advisory_lock(2147483648, 1)", "unsure"},
         {"SELECT pg_advisory_lock(1::bigint, 1)", "unsure"},
         {"SELECT pg_advisory_lock($1::bigint, 1)", "unsure"},
@@ -257,7 +256,8 @@ statements_that_lock_nothing_for_a_session_are_no_touch(void **state)
         {"SELECT pg_try_advisory_xact_lock(77442205) AS ok", "none"},
         {"SELECT pg_advisory_xact_lock_shared(1), pg_try_advisory_xact_lock_shared(1, 2)", "none"},
         {"SELECT pg_advisory_xact_lock(oid::bigint) FROM pg_roles WHERE rolname = $1", "none"},
-        {"WITH g AS (SELECT pg_try_advisory_xact_lock(hashtext('q')) AS go) UPDATE t SET a = 1 FROM g WHERE go", "none"},
+        {"WITH g AS (SELECT pg_try_advisory_xact_lock(hashtext('q')) AS go) UPDATE t SET a = 1 FROM g WHERE go",
+            "none"},
         {"SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND pid = pg_backend_pid()", "none"},
         {"SELECT advisory, \"advisory lock\" FROM advisories AS advisory", "none"},
         {"INSERT INTO travel_advisory (id) VALUES (1)", "none"},
@@ -384,7 +384,8 @@ recognise_often(void *failed)
 {
     for (unsigned i = 0; i < 200; i++) {
         char got[256];
-        struct lk_plan *plan = lk_recognise(lk_span_str(i % 2 ? "select pg_advisory_lock(1)" : "select pg_advisory_lock(("));
+        struct lk_plan *plan =
+            lk_recognise(lk_span_str(i % 2 ? "select pg_advisory_lock(1)" : "select pg_advisory_lock(("));
         describe(plan, got, sizeof(got));
         lk_plan_free(plan);
         *(bool *)failed |= strcmp(got, i % 2 ? "exact/1 0:pg_advisory_lock(1):void" : "unparsed") != 0;
