@@ -53,6 +53,8 @@ struct lk_client {
     struct lk_waiter place;
     struct lk_server *server;   /* LINKED only */
     struct lk_exchange *exchange; /* AUTH only */
+    char *auth_secret;          /* AUTH: what the exchange measures by, a copy that outlives a RELOAD; owned, wiped */
+    bool asked_tls, asked_gss;  /* STARTUP: it sent SSLRequest, GSSENCRequest */
     struct lk_params params;
     struct lk_prepared_map prepared;
     struct lk_statement *unnamed; /* a reference: the client's unnamed statement */
@@ -67,8 +69,9 @@ struct lk_client {
     bool terminated;              /* it said Terminate */
     bool admin;                   /* CONSOLE: all commands; else SHOW only */
     bool console_busy;            /* CONSOLE: a command's answer is outstanding */
-    struct lk_buf console_text;   /* CONSOLE: the Parse'd command */
-    uint8_t console_describe;     /* CONSOLE: 'S', 'P' or 0: what was described */
+    struct lk_buf console_text;   /* CONSOLE: the last Parse's statement name and command, each with its NUL */
+    uint8_t console_answers;      /* CONSOLE: the message that the outstanding answer is for: 'Q', 'D' or 'E' */
+    bool console_described;       /* CONSOLE: ... a Describe, and its RowDescription went out */
 };
 
 #endif
