@@ -120,6 +120,15 @@ run(const struct lk_console_host *host, struct lk_core *core, struct lk_client *
     }
 }
 
+static void
+log_command(const struct lk_client *client, const struct lk_command *command)
+{
+    const struct lk_who *who = client->who;
+    lk_log(LK_LOG_INFO, "C-%" PRIu64 " %s/%s@%s:%d: console: %s%s%s", who->id, client->database, client->user,
+        who->addr, who->port, lk_command_name(command->kind), command->argument ? " " : "",
+        command->argument ? command->argument : "");
+}
+
 void
 lk_console_query(
     const struct lk_console_host *host, struct lk_core *core, struct lk_client *client, struct lk_span text)
@@ -136,8 +145,7 @@ lk_console_query(
         lk_answer_error(core, client, &e);
     } else {
         if (!reads)
-            lk_log(LK_LOG_INFO, "C-%" PRIu64 " console, user %s: %s %s", client->who->id, client->user,
-                lk_command_name(command.kind), command.argument ? command.argument : "");
+            log_command(client, &command);
         run(host, core, client, &command, text);
     }
     lk_command_clear(&command);

@@ -210,12 +210,6 @@ lk_show_pins(struct lk_table *t, const struct lk_show *from)
 }
 
 static void
-add_optional(struct lk_table *t, const char *word)
-{
-    lk_table_add(t, word[0] ? word : NULL);
-}
-
-static void
 add_leak(void *context, const struct lk_record *r)
 {
     struct lk_table *t = context;
@@ -244,8 +238,8 @@ add_leak(void *context, const struct lk_record *r)
         lk_table_add_int(t, r->held_us / 1000);
     else
         lk_table_add(t, NULL);
-    add_optional(t, lk_reason_name(r->reason));
-    add_optional(t, lk_action_name(r->action));
+    lk_table_add(t, r->reason == LK_REASON_NONE ? NULL : lk_reason_name(r->reason));
+    lk_table_add(t, lk_action_name(r->action));
     lk_table_add(t, r->query);
 }
 
