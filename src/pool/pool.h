@@ -52,7 +52,7 @@ struct lk_pool {
     struct lk_list waiters;
     uint32_t clients;     /* logged in to it */
     bool paused;          /* PAUSE: no server is lent or opened */
-    bool killed;          /* KILL: the same, and clients get an error */
+    bool serve_due;       /* a server went: its waiters are to be looked at when the step ends */
     bool welcome_known;   /* parameters of a server of this pool are known (session/params) */
     int64_t failed_us;    /* last failed login to the server; 0: none since the last good one */
     char *failure;        /* its message; owned */

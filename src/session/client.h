@@ -66,6 +66,7 @@ struct lk_client {
     uint32_t remain;              /* bytes of a long frame still to be forwarded */
     bool remain_dropped;          /* ... to nowhere */
     bool skip_to_sync;            /* it got an error of ours: messages up to Sync are passed over */
+    bool cancelled;               /* the message that it waited with was cancelled: answered with 57014, not sent */
     bool terminated;              /* it said Terminate */
     bool admin;                   /* CONSOLE: all commands; else SHOW only */
     bool console_busy;            /* CONSOLE: a command's answer is outstanding */

@@ -51,7 +51,7 @@ struct lk_core {
     struct lk_list clients;       /* struct lk_client.node */
     struct lk_list servers;       /* struct lk_server.node */
     struct lk_list cancellers;
-    struct lk_list dead;          /* ends to be freed at settle: clients, servers, cancellers by their node */
+    struct lk_list dead[3];       /* ends to be freed at settle, by enum lk_end_kind */
     struct lk_list pools;         /* struct lk_pool.node */
     struct lk_client *keys;       /* uthash by cancel key */
     struct lk_analysis_cache *analyses;
@@ -61,8 +61,13 @@ struct lk_core {
     struct lk_key_of_user *user_keys; /* uthash: ClientKeys and passwords that logins revealed */
     const char *extra_params[LK_PARAM_MAX]; /* names of track_extra_parameters; owned */
     unsigned param_count;
+    const char *encoding_seen; /* the client_encoding last looked up, and what was found */
+    bool encoding_safe;
     uint64_t next_scope;
+    bool serve_due;               /* some pool's is */
     enum lk_core_mode mode;
+    char **paused;                /* databases that PAUSE or KILL named; owned */
+    size_t paused_count;
     int64_t stats_us;             /* when averages were last made */
 };
 

@@ -16,6 +16,7 @@ enum lk_reply_kind {
     LK_REPLY_CLOSE,
     LK_REPLY_SYNC,
     LK_REPLY_FCALL,
+    LK_REPLY_COPY_END, /* CopyDone or CopyFail sent ahead of CopyInResponse: has no answer, parts the Syncs before it from those behind */
 };
 
 /* For whom, which is what becomes of the answer. */
@@ -40,7 +41,8 @@ enum lk_reply_purpose {
 struct lk_reply {
     uint8_t kind;
     uint8_t purpose;
-    bool describes_statement;       /* DESCRIBE: of a statement, so that RowDescription follows ParameterDescription */
+    bool failed;                    /* an ErrorResponse has come for it */
+    bool no_rows;                   /* its last tag says 0 rows */
     struct lk_analysis *analysis;   /* QUERY, EXECUTE of the client: what runs; a reference. NULL: not known */
     struct lk_watch *watch;         /* owned; NULL: no touch */
     struct lk_statement *statement; /* PARSE, CLOSE: a reference or NULL (unnamed Parse: the statement too) */
@@ -59,14 +61,16 @@ struct lk_replies {
 
 /* A zeroed queue is empty. */
 void lk_replies_clear(struct lk_replies *q);
-/* The new last entry, zeroed but for kind and purpose; NULL: no memory or LK_REPLIES_MAX. While skipping, everything but a
- * Sync has no answer: the entry is a scratch one (lk_replies_skipped) that the caller fills and that is dropped. */
+/* The new last entry, zeroed but for kind and purpose; NULL: no memory or LK_REPLIES_MAX. While the queue is skipping only a
+ * Sync may be pushed (it ends the skipping): nothing else gets an answer. */
 struct lk_reply *lk_replies_push(struct lk_replies *q, enum lk_reply_kind kind, enum lk_reply_purpose purpose);
 struct lk_reply *lk_replies_head(const struct lk_replies *q);
 struct lk_reply *lk_replies_at(const struct lk_replies *q, uint32_t index);
 /* Frees what the head holds and takes it off. */
 void lk_replies_pop(struct lk_replies *q);
 void lk_reply_release(struct lk_reply *r);
+/* Room for an entry before the head, zeroed: for one that was taken off just now. */
+struct lk_reply *lk_replies_unpop(struct lk_replies *q);
 /* Only entries of our own are outstanding (a cancel would hit none of the client's). */
 bool lk_replies_ours_only(const struct lk_replies *q);
 /* Are no answers outstanding and no batch open? */

@@ -35,15 +35,16 @@ enum lk_pin {
 
 enum lk_copy { LK_COPY_NONE, LK_COPY_IN, LK_COPY_OUT };
 
-/* How far cleaning has come; goes up only. */
+/* The next step of cleaning to look at; goes up only. */
 enum lk_clean_stage {
-    LK_CLEAN_DRAIN,    /* answers of the client's are awaited */
-    LK_CLEAN_ROLLBACK,
+    LK_CLEAN_ROLLBACK, /* answers of the client's may still be awaited */
     LK_CLEAN_PROBE,
-    LK_CLEAN_TOLD,     /* leak records have been written */
+    LK_CLEAN_TELL,     /* write the leak records */
     LK_CLEAN_AUTHORIZATION,
+    LK_CLEAN_CONNECT,  /* connect_query, on a new server */
     LK_CLEAN_RESET,
-    LK_CLEAN_QUERY,    /* server_reset_query, server_check_query, connect_query */
+    LK_CLEAN_QUERY,    /* server_reset_query */
+    LK_CLEAN_CHECK,    /* server_check_query */
     LK_CLEAN_DONE,
 };
 
@@ -65,6 +66,7 @@ struct lk_run {
     struct lk_suspect suspects[LK_SUSPECTS];
     uint32_t suspect_count; /* may exceed LK_SUSPECTS: the rest is not named */
     bool began_exact;     /* the ledger was exactly zero at its start */
+    struct lk_now ended;  /* when the last text did */
     bool in_transaction;  /* something other than one autocommit statement */
 };
 
@@ -93,15 +95,22 @@ struct lk_server {
     struct lk_run run;
     bool locks_told;           /* a pin record was written and no unpin yet */
     struct lk_now pinned_since;
+    struct lk_key pinned_key;  /* the lock that the pin record named */
+    enum lk_lock_mode pinned_mode;
     uint32_t cancels;          /* cancel connections to it that have not ended */
     enum lk_clean_stage clean;
     enum lk_reason clean_reason; /* why the client let go */
-    uint32_t tries;            /* of the reset */
+    uint32_t tries;            /* of the step of cleaning under way */
+    char ours_failed[6];       /* SQLSTATE that our own statement under way got; empty: none */
+    bool probe_failed;         /* the last probe gave no answer: what is held stays unknown until the reset */
+    uint32_t following;        /* set of parameters that lk_params_follow has on its way */
     bool no_fcall;             /* it refuses FunctionCall */
     bool probe_parsed;         /* the probe's statement is there */
     bool close_after;          /* lifetime, RECONNECT, KILL, settings: close instead of IDLE */
     bool untrusted_release;    /* an evidence probe was skipped: reset also under `tracked` */
     int64_t probe_began_us;
+    uint32_t probe_found;      /* locks that its answer showed and no plan explains, so far */
+    bool probe_settled;        /* a probe has answered and nothing has run since */
     int64_t used_us;           /* since it was lent, for the probe meter */
     struct lk_login *login;    /* LOGIN only */
     struct lk_error failure;   /* an ErrorResponse while logging in or that ended it */

@@ -1,0 +1,24 @@
+/* What ran on a server since it was lent or last probed, and what that means: which statements are suspects, whether a
+ * probe is due, what its answer says of them (trust by evidence; design, locks.md section 7). */
+#ifndef LK_SESSION_EVIDENCE_H
+#define LK_SESSION_EVIDENCE_H
+
+#include "session/core.h"
+
+/* A client's text ran to its end or failed. */
+void lk_evidence_ran(struct lk_core *core, struct lk_server *s, const struct lk_reply *r);
+/* At rest outside a transaction: judges what is left to judge. */
+void lk_evidence_rest(struct lk_core *core, struct lk_server *s);
+/* A probe answered: locks that no plan explains are told and blamed, else the suspects gain trust. `found`: how many such
+ * locks. */
+void lk_evidence_probed(struct lk_core *core, struct lk_server *s, uint32_t found);
+/* Forgets the run, when a server is lent or settled. */
+void lk_evidence_reset(struct lk_server *s);
+/* A DDL tag: the trust of that database's statements is void. */
+void lk_evidence_ddl(struct lk_core *core, struct lk_server *s, struct lk_span tag);
+/* Would a lock that the probe now under way shows be one that no plan explains? */
+bool lk_evidence_hidden(const struct lk_server *s);
+/* The text to name for a lock that a probe found: the only suspect's, or the last touch's; may be NULL. */
+struct lk_text *lk_evidence_culprit(const struct lk_server *s);
+
+#endif

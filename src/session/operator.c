@@ -1,0 +1,139 @@
+/* What the operator orders: PAUSE, RESUME, KILL, RECONNECT, SHUTDOWN. */
+#include "session/step.h"
+
+#include <stdlib.h>
+
+#include "session/link.h"
+
+static bool
+meant(const struct lk_pool *pool, const char *database)
+{
+    return !database || strcmp(pool->route.database, database) == 0;
+}
+
+static void
+close_idle(struct lk_core *core, const char *database, const char *why)
+{
+    LK_LIST_EACH(&core->servers, struct lk_server, node, s)
+    if (s->state == LK_SERVER_IDLE && meant(s->seat.pool, database))
+        lk_server_close(core, s, why, LK_REASON_ADMIN, true);
+}
+
+static void
+remember_pause(struct lk_core *core, const char *database)
+{
+    if (lk_core_is_paused(core, database))
+        return;
+    core->paused = lk_mem_grow(core->paused, (core->paused_count + 1) * sizeof(char *));
+    core->paused[core->paused_count++] = lk_mem_dup(database);
+}
+
+static void
+forget_pause(struct lk_core *core, const char *database)
+{
+    for (size_t i = core->paused_count; i-- > 0;) {
+        if (database && strcmp(core->paused[i], database) != 0)
+            continue;
+        free(core->paused[i]);
+        core->paused[i] = core->paused[--core->paused_count];
+    }
+}
+
+void
+lk_core_pause(struct lk_core *core, const char *database, struct lk_now now)
+{
+    core->now = now;
+    if (!database && core->mode == LK_CORE_ACTIVE)
+        core->mode = LK_CORE_PAUSED;
+    if (database)
+        remember_pause(core, database);
+    LK_LIST_EACH(&core->pools, struct lk_pool, node, pool)
+    if (database && meant(pool, database))
+        pool->paused = true;
+    close_idle(core, database, "pause");
+}
+
+bool
+lk_core_paused(const struct lk_core *core, const char *database)
+{
+    LK_LIST_EACH(&core->servers, struct lk_server, node, s)
+    if (meant(s->seat.pool, database) && (s->state == LK_SERVER_LINKED || s->state == LK_SERVER_CLEANING))
+        return false;
+    return true;
+}
+
+void
+lk_core_resume(struct lk_core *core, const char *database, struct lk_now now)
+{
+    core->now = now;
+    if (!database && core->mode == LK_CORE_PAUSED)
+        core->mode = LK_CORE_ACTIVE;
+    forget_pause(core, database);
+    LK_LIST_EACH(&core->pools, struct lk_pool, node, pool)
+    {
+        if (!meant(pool, database))
+            continue;
+        pool->paused = false;
+        lk_link_serve(core, pool);
+    }
+    lk_link_serve_due(core);
+}
+
+void
+lk_core_kill(struct lk_core *core, const char *database, struct lk_now now)
+{
+    struct lk_error e;
+    lk_core_pause(core, database, now);
+    lk_error_set(&e, "57P01", "admin forced disconnect");
+    LK_LIST_EACH(&core->clients, struct lk_client, node, c)
+    if (c->pool && meant(c->pool, database))
+        lk_client_fail(core, c, &e, LK_REASON_ADMIN);
+    LK_LIST_EACH(&core->servers, struct lk_server, node, s)
+    if (meant(s->seat.pool, database))
+        lk_server_close(core, s, "admin forced disconnect", LK_REASON_ADMIN, false);
+}
+
+void
+lk_core_reconnect(struct lk_core *core, const char *database, struct lk_now now)
+{
+    core->now = now;
+    LK_LIST_EACH(&core->servers, struct lk_server, node, s)
+    if (meant(s->seat.pool, database))
+        s->close_after = true;
+    close_idle(core, database, "reconnect");
+}
+
+void
+lk_core_stop(struct lk_core *core, enum lk_core_mode mode, struct lk_now now)
+{
+    core->now = now;
+    core->mode = mode;
+    if (mode == LK_CORE_WAIT_FOR_SERVERS)
+        close_idle(core, NULL, "shutting down");
+}
+
+bool
+lk_core_stopped(const struct lk_core *core)
+{
+    if (core->mode == LK_CORE_WAIT_FOR_SERVERS)
+        return lk_core_paused(core, NULL);
+    if (core->mode != LK_CORE_WAIT_FOR_CLIENTS)
+        return false;
+    LK_LIST_EACH(&core->clients, struct lk_client, node, c)
+    if (c->state != LK_CLIENT_CONSOLE)
+        return false;
+    return true;
+}
+
+void
+lk_core_shutdown(struct lk_core *core, struct lk_now now)
+{
+    struct lk_error e;
+    core->now = now;
+    core->mode = LK_CORE_WAIT_FOR_SERVERS;
+    lk_error_set(&e, "57P01", "pooler is shutting down");
+    LK_LIST_EACH(&core->clients, struct lk_client, node, c) lk_client_fail(core, c, &e, LK_REASON_SHUTDOWN);
+    LK_LIST_EACH(&core->servers, struct lk_server, node, s)
+    lk_server_close(core, s, "shutting down", LK_REASON_SHUTDOWN, true);
+    LK_LIST_EACH(&core->cancellers, struct lk_canceller, node, k) lk_core_lost(core, &k->end, "shutting down", now);
+}

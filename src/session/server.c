@@ -1,0 +1,582 @@
+/* Messages from a backend, matched with the head of its reply queue: steps 10 to 13 of a query's walk. */
+#include "session/step.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "lock/policy.h"
+#include "session/cancel.h"
+#include "session/clean.h"
+#include "session/evidence.h"
+#include "session/link.h"
+#include "session/tell.h"
+#include "wire/build.h"
+#include "wire/frame.h"
+
+/* Messages other than rows and copies are short; a longer one is a broken peer's. */
+#define SHORT_MAX (16u * 1024 * 1024)
+
+static const uint16_t allowed_next[LK_SERVER_STATES] = {
+    [LK_SERVER_CONNECT] = 1u << LK_SERVER_LOGIN | 1u << LK_SERVER_GONE,
+    [LK_SERVER_LOGIN] = 1u << LK_SERVER_SETUP | 1u << LK_SERVER_GONE,
+    [LK_SERVER_SETUP] = 1u << LK_SERVER_IDLE | 1u << LK_SERVER_GONE,
+    [LK_SERVER_IDLE] = 1u << LK_SERVER_LINKED | 1u << LK_SERVER_CLEANING | 1u << LK_SERVER_GONE,
+    [LK_SERVER_LINKED] = 1u << LK_SERVER_CLEANING | 1u << LK_SERVER_GONE,
+    [LK_SERVER_CLEANING] = 1u << LK_SERVER_IDLE | 1u << LK_SERVER_GONE,
+    [LK_SERVER_GONE] = 0,
+};
+
+static const enum lk_seat_list seat_of[LK_SERVER_STATES] = {
+    [LK_SERVER_CONNECT] = LK_SEAT_OPENING,
+    [LK_SERVER_LOGIN] = LK_SEAT_OPENING,
+    [LK_SERVER_SETUP] = LK_SEAT_OPENING,
+    [LK_SERVER_IDLE] = LK_SEAT_IDLE,
+    [LK_SERVER_LINKED] = LK_SEAT_LINKED,
+    [LK_SERVER_CLEANING] = LK_SEAT_CLEANING,
+    [LK_SERVER_GONE] = LK_SEAT_NONE,
+};
+
+void
+lk_server_enter(struct lk_core *core, struct lk_server *s, enum lk_server_state to)
+{
+    if (s->state != to || to == LK_SERVER_CONNECT) {
+        if (to != LK_SERVER_CONNECT && !(allowed_next[s->state] & 1u << to))
+            abort();
+        s->state = to;
+        s->state_us = core->now.mono_us;
+        if (s->seat.list != seat_of[to])
+            lk_pool_move(s->seat.pool, &s->seat, seat_of[to], core->now.mono_us);
+    }
+}
+
+const char *
+lk_server_label(const struct lk_server *s)
+{
+    static _Thread_local char label[256];
+    (void)snprintf(label, sizeof(label), "S-%" PRIu64 " %s/%s@%s:%d pid %u", s->id, s->seat.pool->route.database,
+        s->seat.pool->route.user, s->remote_addr[0] ? s->remote_addr : s->seat.pool->route.host, s->seat.pool->route.port,
+        s->pid);
+    return label;
+}
+
+struct lk_server *
+lk_server_open(struct lk_core *core, struct lk_pool *pool)
+{
+    struct lk_server *s = LK_NEW(struct lk_server);
+    s->end.kind = LK_END_SERVER;
+    s->seat.pool = pool;
+    s->seat.born_us = core->now.mono_us;
+    s->connect_wall_us = core->now.wall_us;
+    s->id = atomic_fetch_add(&core->shared->next_id, 1) + 1;
+    s->generation = core->generation;
+    s->status = 'I';
+    lk_ledger_doubt(&s->ledger, LK_UNSURE_NEW);
+    lk_parsed_init(&s->parsed);
+    lk_list_push(&core->servers, &s->node);
+    lk_server_enter(core, s, LK_SERVER_CONNECT);
+    lk_effects_open(&core->effects, &s->end, pool->route.host, pool->route.port);
+    return s;
+}
+
+void
+lk_server_free(struct lk_core *core, struct lk_server *s)
+{
+    lk_replies_clear(&s->replies);
+    lk_evidence_reset(s);
+    lk_ledger_clear(&s->ledger);
+    lk_login_free(s->login);
+    lk_parsed_clear(&s->parsed);
+    lk_server_set_unnamed(s, NULL);
+    lk_who_unref(s->who);
+    free(s->authorization);
+    explicit_bzero(s->secret, sizeof(s->secret));
+    free(s);
+}
+
+void
+lk_server_set_unnamed(struct lk_server *s, struct lk_statement *st)
+{
+    if (s->unnamed == st)
+        return;
+    lk_statement_unref(s->unnamed);
+    s->unnamed = st ? lk_statement_ref(st) : NULL;
+}
+
+unsigned
+lk_server_pins(const struct lk_core *core, const struct lk_server *s)
+{
+    unsigned pins = 0;
+    const struct lk_route *route = &s->seat.pool->route;
+    if (s->status != 'I')
+        pins |= LK_PIN_TRANSACTION;
+    if (!lk_replies_quiet(&s->replies) || s->remain > 0 || (s->client && s->client->remain > 0))
+        pins |= LK_PIN_PIPELINE;
+    if (s->copy != LK_COPY_NONE)
+        pins |= LK_PIN_COPY;
+    if (s->cancels > 0)
+        pins |= LK_PIN_CANCELLING;
+    if (route->mode == LK_POOL_SESSION)
+        pins |= LK_PIN_SESSION_MODE;
+    if (route->advisory_lock_policy == LK_POLICY_PIN && s->ledger.count > 0)
+        pins |= LK_PIN_LOCKS;
+    if (route->advisory_lock_policy == LK_POLICY_PIN && s->ledger.unsure && !s->probe_failed)
+        pins |= LK_PIN_UNSURE;
+    return pins;
+}
+
+/* --- closing --- */
+
+static void
+fail_client_of(struct lk_core *core, struct lk_server *s, const char *why)
+{
+    struct lk_client *c = s->client;
+    struct lk_error e = s->failure;
+    s->client = NULL;
+    c->server = NULL;
+    if (!e.sqlstate[0])
+        lk_error_set(&e, "08006", "%s", why);
+    /* it has seen the backend's own last words when they came as an answer to it */
+    if (s->failure.sqlstate[0])
+        lk_client_close(core, c);
+    else
+        lk_client_fail(core, c, &e, LK_REASON_BACKEND_CLOSED);
+}
+
+void
+lk_server_close(struct lk_core *core, struct lk_server *s, const char *why, enum lk_reason reason, bool polite)
+{
+    struct lk_pool *pool = s->seat.pool;
+    if (s->state == LK_SERVER_GONE)
+        return;
+    if (s->client)
+        lk_tell_lost(core, s);
+    else if (s->state == LK_SERVER_CLEANING && s->clean <= LK_CLEAN_TELL)
+        lk_tell_leaks(core, s, s->clean_reason ? s->clean_reason : reason, LK_ACTION_CLOSE);
+    lk_log(LK_LOG_INFO, "%s: closing: %s (age %" PRId64 "s)", lk_server_label(s), why,
+        (core->now.mono_us - s->seat.born_us) / LK_SECOND_US);
+    if (polite && s->state > LK_SERVER_LOGIN) {
+        static const uint8_t terminate[] = {'X', 0, 0, 0, 4};
+        lk_step_send(core, &s->end, lk_span_make(terminate, sizeof(terminate)));
+    }
+    lk_effects_close(&core->effects, &s->end, !polite);
+    s->end.dead = true;
+    lk_cancel_forget(core, s, NULL);
+    lk_server_enter(core, s, LK_SERVER_GONE);
+    lk_budget_give(&pool->budgets);
+    lk_list_remove(&core->servers, &s->node);
+    lk_list_push(&core->dead[LK_END_SERVER], &s->node);
+    if (s->client)
+        fail_client_of(core, s, why);
+    lk_link_serve_later(core, pool);
+}
+
+void
+lk_server_lost(struct lk_core *core, struct lk_server *s, const char *why)
+{
+    if (s->state == LK_SERVER_CONNECT || s->state == LK_SERVER_LOGIN) {
+        struct lk_error e;
+        lk_error_set(&e, "08006", "server login has been failing, cached error: %s (server_login_retry)", why);
+        lk_log(LK_LOG_WARNING, "%s: cannot connect to the server: %s", lk_server_label(s), why);
+        lk_server_login_failed(core, s->seat.pool, &e);
+        lk_server_close(core, s, "login failed", LK_REASON_BACKEND_CLOSED, false);
+        return;
+    }
+    if (s->client)
+        lk_log(LK_LOG_WARNING, "%s: server conn crashed? %s", lk_server_label(s), why);
+    lk_server_close(core, s, "server conn crashed?", LK_REASON_BACKEND_CLOSED, false);
+}
+
+/* --- messages --- */
+
+static void
+pass(struct lk_core *core, struct lk_server *s, const struct lk_reply *head, struct lk_span whole)
+{
+    if (s->client && (!head || head->purpose <= LK_FOR_CLIENT))
+        lk_step_send(core, &s->client->end, whole);
+}
+
+/* Answers of ours that have come to the head of the queue go out. */
+static void
+answer_ours(struct lk_core *core, struct lk_server *s)
+{
+    for (;;) {
+        struct lk_reply *r = lk_replies_head(&s->replies);
+        if (!r || r->purpose != LK_FOR_NOBODY)
+            return;
+        static const uint8_t parsed[] = {'1', 0, 0, 0, 4}, closed[] = {'3', 0, 0, 0, 4};
+        if (s->client && r->kind != LK_REPLY_COPY_END)
+            lk_step_send(core, &s->client->end, lk_span_make(r->kind == LK_REPLY_PARSE ? parsed : closed, 5));
+        lk_replies_pop(&s->replies);
+    }
+}
+
+static void
+pop(struct lk_core *core, struct lk_server *s)
+{
+    lk_replies_pop(&s->replies);
+    answer_ours(core, s);
+}
+
+void
+lk_server_answer_ours(struct lk_core *core, struct lk_server *s)
+{
+    answer_ours(core, s);
+}
+
+/* The entry's message was not carried out: what was noted when it was sent is taken back. */
+static void
+undo(struct lk_server *s, const struct lk_reply *r)
+{
+    struct lk_client *c = s->client;
+    if (r->kind == LK_REPLY_PARSE && r->statement && r->name) {
+        struct lk_span name = lk_span_str(r->name);
+        if (c && r->purpose <= LK_FOR_NOBODY && lk_prepared_find(&c->prepared, name) == r->statement)
+            lk_prepared_drop(&c->prepared, name);
+        if (r->purpose != LK_FOR_NOBODY)
+            lk_parsed_drop(&s->parsed, r->statement);
+    } else if (r->kind == LK_REPLY_PARSE && r->statement) {
+        lk_server_set_unnamed(s, NULL);
+        if (c)
+            lk_client_set_unnamed(c, NULL);
+    } else if (r->kind == LK_REPLY_PARSE && r->purpose == LK_FOR_PROBE) {
+        s->probe_parsed = false;
+    } else if (r->kind == LK_REPLY_CLOSE && r->statement) {
+        if (r->purpose == LK_FOR_EVICT)
+            lk_parsed_add(&s->parsed, r->statement);
+        else if (c && r->name)
+            lk_prepared_put(&c->prepared, lk_span_str(r->name), r->statement);
+    }
+}
+
+/* After an error in the extended protocol the backend skips to Sync; so does the queue. */
+static void
+skip_to_sync(struct lk_server *s)
+{
+    struct lk_reply *r;
+    while ((r = lk_replies_head(&s->replies)) && r->kind != LK_REPLY_SYNC) {
+        undo(s, r);
+        lk_replies_pop(&s->replies);
+    }
+    s->replies.skipping = r == NULL;
+}
+
+static void
+send_refusal(struct lk_core *core, struct lk_server *s, const struct lk_reply *r)
+{
+    struct lk_buf out = {0};
+    lk_build_error(&out, "ERROR", r->error, false);
+    if (s->client)
+        (void)lk_step_send_buf(core, &s->client->end, &out);
+    lk_buf_clear(&out);
+}
+
+static void
+remember_failure(struct lk_server *s, struct lk_span body)
+{
+    struct lk_span code = lk_msg_error_field(body, 'C'), text = lk_msg_error_field(body, 'M');
+    (void)snprintf(s->failure.sqlstate, sizeof(s->failure.sqlstate), "%.*s", (int)code.n, (const char *)code.p);
+    (void)snprintf(s->failure.message, sizeof(s->failure.message), "%.*s", (int)text.n, (const char *)text.p);
+}
+
+static void
+on_error(struct lk_core *core, struct lk_server *s, struct lk_span whole, struct lk_span body)
+{
+    struct lk_reply *r = lk_replies_head(&s->replies);
+    bool fatal = lk_span_is(lk_msg_error_field(body, 'V'), "FATAL") || lk_span_is(lk_msg_error_field(body, 'V'), "PANIC");
+    s->copy = LK_COPY_NONE;
+    if (fatal) {
+        remember_failure(s, body);
+        lk_log(LK_LOG_WARNING, "%s: server said: %s", lk_server_label(s), s->failure.message);
+        if (s->client)
+            lk_step_send(core, &s->client->end, whole);
+        else
+            s->failure.sqlstate[0] = '\0';
+        return;
+    }
+    if (!r)
+        return;
+    r->failed = true;
+    if (r->purpose == LK_FOR_REFUSAL) {
+        send_refusal(core, s, r);
+    } else if (r->purpose <= LK_FOR_PREPARE) {
+        if (s->client)
+            lk_step_send(core, &s->client->end, whole);
+        if (r->watch)
+            lk_watch_failed(r->watch, &s->ledger);
+    } else {
+        struct lk_span code = lk_msg_error_field(body, 'C'), text = lk_msg_error_field(body, 'M');
+        (void)snprintf(s->ours_failed, sizeof(s->ours_failed), "%.*s", (int)code.n, (const char *)code.p);
+        lk_log(LK_LOG_DEBUG, "%s: a statement of ours failed: %s %.*s", lk_server_label(s), s->ours_failed, (int)text.n,
+            (const char *)text.p);
+    }
+    if (r->kind == LK_REPLY_QUERY || r->kind == LK_REPLY_FCALL || r->kind == LK_REPLY_SYNC)
+        return;
+    if (r->kind == LK_REPLY_EXECUTE && r->purpose == LK_FOR_CLIENT)
+        lk_evidence_ran(core, s, r);
+    skip_to_sync(s);
+}
+
+static void
+forget_statements(struct lk_server *s)
+{
+    lk_parsed_clear(&s->parsed);
+    s->probe_parsed = false;
+    if (s->client)
+        lk_prepared_clear(&s->client->prepared);
+}
+
+/* Tags that change what we know, whoever's statement it was and however it was hidden. */
+static void
+on_tag(struct lk_core *core, struct lk_server *s, const struct lk_reply *r, struct lk_span tag)
+{
+    if (lk_span_is(tag, "DISCARD ALL")) {
+        forget_statements(s);
+        lk_ledger_unlock_all(&s->ledger);
+    } else if (lk_span_is(tag, "DEALLOCATE ALL")) {
+        forget_statements(s);
+    } else if (lk_span_is(tag, "DEALLOCATE") && r->statement) {
+        lk_parsed_drop(&s->parsed, r->statement);
+        if (s->client && r->name)
+            lk_prepared_drop(&s->client->prepared, lk_span_str(r->name));
+    } else {
+        lk_evidence_ddl(core, s, tag);
+    }
+}
+
+static bool
+tag_says_none(struct lk_span tag)
+{
+    return tag.n > 2 && tag.p[tag.n - 1] == '0' && tag.p[tag.n - 2] == ' ';
+}
+
+/* CommandComplete, EmptyQueryResponse, PortalSuspended. */
+static void
+on_complete(struct lk_core *core, struct lk_server *s, struct lk_frame *f, struct lk_span whole)
+{
+    struct lk_reply *r = lk_replies_head(&s->replies);
+    pass(core, s, r, whole);
+    s->copy = LK_COPY_NONE;
+    if (f->type == 'C' && f->body.n > 1) {
+        struct lk_span tag = lk_span_head(f->body, f->body.n - 1);
+        uint8_t first = tag.p[0];
+        r->no_rows = tag_says_none(tag);
+        if (first == 'D' || first == 'C' || first == 'A')
+            on_tag(core, s, r, tag);
+    }
+    if (r->watch)
+        lk_watch_complete(r->watch, &s->ledger, f->type == 's', core->now);
+    if (r->kind != LK_REPLY_EXECUTE)
+        return;
+    if (r->purpose == LK_FOR_CLIENT)
+        lk_evidence_ran(core, s, r);
+    pop(core, s);
+}
+
+static void
+on_row(struct lk_core *core, struct lk_server *s, struct lk_span whole, struct lk_span body)
+{
+    struct lk_reply *r = lk_replies_head(&s->replies);
+    if (r->watch)
+        lk_watch_row(r->watch, body);
+    if (r->purpose == LK_FOR_PROBE)
+        lk_probe_row(core, s, body);
+    else if (r->purpose == LK_FOR_PARAMS)
+        lk_params_settled(core, s, body);
+    pass(core, s, r, whole);
+}
+
+static void
+on_ready(struct lk_core *core, struct lk_server *s, struct lk_span whole, struct lk_span body)
+{
+    struct lk_reply *r = lk_replies_head(&s->replies);
+    enum lk_reply_purpose purpose = (enum lk_reply_purpose)r->purpose;
+    if (body.n != 1 || (r->kind != LK_REPLY_QUERY && r->kind != LK_REPLY_SYNC && r->kind != LK_REPLY_FCALL)) {
+        lk_server_close(core, s, "unexpected ReadyForQuery", LK_REASON_BACKEND_CLOSED, false);
+        return;
+    }
+    s->status = body.p[0];
+    s->copy = LK_COPY_NONE;
+    pass(core, s, r, whole);
+    if (purpose == LK_FOR_CLIENT) {
+        if (r->kind == LK_REPLY_QUERY || r->kind == LK_REPLY_FCALL) {
+            if (r->kind == LK_REPLY_FCALL && r->watch && !r->failed)
+                lk_watch_complete(r->watch, &s->ledger, false, core->now);
+            lk_evidence_ran(core, s, r);
+        }
+        struct lk_stats *stats = &s->seat.pool->stats;
+        stats->query_us += (uint64_t)(core->now.mono_us - s->request_us);
+        if (s->status == 'I') {
+            stats->transactions++;
+            if (s->client && s->client->transaction_us)
+                stats->transaction_us += (uint64_t)(core->now.mono_us - s->client->transaction_us);
+            if (s->client)
+                s->client->transaction_us = 0;
+        }
+        if (s->client) {
+            s->client->state_us = core->now.mono_us;
+            if (s->replies.count == 1)
+                s->client->request_us = 0;
+        }
+    }
+    pop(core, s);
+    if (purpose > LK_FOR_REFUSAL)
+        lk_clean_ours_done(core, s, purpose);
+    if (s->state != LK_SERVER_GONE)
+        lk_link_settle(core, s);
+}
+
+static void
+on_copy_in(struct lk_core *core, struct lk_server *s, struct lk_span whole)
+{
+    struct lk_reply *r = lk_replies_head(&s->replies);
+    pass(core, s, r, whole);
+    s->copy = LK_COPY_IN;
+    if (r->kind != LK_REPLY_EXECUTE)
+        return;
+    /* the backend passes over a Sync in copy mode: those already sent get no answer */
+    struct lk_reply kept = *r;
+    *r = (struct lk_reply){0};
+    lk_replies_pop(&s->replies);
+    while (s->replies.count > 0 && lk_replies_head(&s->replies)->kind == LK_REPLY_SYNC) {
+        lk_replies_pop(&s->replies);
+        if (s->replies.count == 0)
+            s->replies.unsynced = true;
+    }
+    *lk_replies_unpop(&s->replies) = kept;
+}
+
+/* Everything that may only come as an answer. False: it may not. */
+static bool
+on_answer(struct lk_core *core, struct lk_server *s, struct lk_frame *f, struct lk_span whole)
+{
+    struct lk_reply *r = lk_replies_head(&s->replies);
+    switch (f->type) {
+    case 'D':
+        on_row(core, s, whole, f->body);
+        return true;
+    case 'C':
+    case 'I':
+    case 's':
+        on_complete(core, s, f, whole);
+        return true;
+    case 'Z':
+        on_ready(core, s, whole, f->body);
+        return true;
+    case '1':
+    case '2':
+    case '3':
+        pass(core, s, r, whole);
+        pop(core, s);
+        return true;
+    case 'T':
+        if (r->watch)
+            lk_watch_row_description(r->watch, f->body);
+        pass(core, s, r, whole);
+        if (r->kind == LK_REPLY_DESCRIBE)
+            pop(core, s);
+        return true;
+    case 'n':
+        pass(core, s, r, whole);
+        pop(core, s);
+        return true;
+    case 'V':
+        if (r->watch)
+            lk_watch_fcall_result(r->watch, f->body);
+        pass(core, s, r, whole);
+        return true;
+    case 'G':
+        on_copy_in(core, s, whole);
+        return true;
+    case 'H':
+        s->copy = LK_COPY_OUT;
+        pass(core, s, r, whole);
+        return true;
+    case 't':
+    case 'c':
+    case 'd':
+        pass(core, s, r, whole);
+        return true;
+    default:
+        return false;
+    }
+}
+
+static void
+on_message(struct lk_core *core, struct lk_server *s, struct lk_frame *f, struct lk_span whole)
+{
+    struct lk_msg_param param;
+    const struct lk_reply *r = lk_replies_head(&s->replies);
+    switch (f->type) {
+    case 'E':
+        on_error(core, s, whole, f->body);
+        return;
+    case 'N':
+        pass(core, s, r, whole);
+        return;
+    case 'A':
+        pass(core, s, NULL, whole);
+        return;
+    case 'S':
+        if (lk_msg_parameter_status(f->body, &param) && lk_params_reported(core, s, &param))
+            pass(core, s, s->state == LK_SERVER_LINKED ? NULL : r, whole);
+        return;
+    default:
+        if (!r || !on_answer(core, s, f, whole))
+            lk_server_close(core, s, "unexpected message from server", LK_REASON_BACKEND_CLOSED, false);
+    }
+}
+
+/* A frame that is not wholly here: true if it goes on in pieces, false if it must be waited for. */
+static bool
+begin_long(struct lk_core *core, struct lk_server *s, const struct lk_frame *f, struct lk_span rest)
+{
+    const struct lk_reply *r = lk_replies_head(&s->replies);
+    bool bulk = f->type == 'D' || f->type == 'd' || f->type == 'V';
+    if (!r || !bulk || r->purpose > LK_FOR_REFUSAL)
+        return false;
+    if (r->watch && f->total <= LK_SQL_TEXT_MAX && (f->type == 'V' || lk_watch_wants_row(r->watch)))
+        return false;
+    if (r->watch)
+        lk_watch_row(r->watch, lk_span_make(NULL, 0));
+    s->remain_passed = r->purpose <= LK_FOR_CLIENT;
+    s->remain = f->total - (uint32_t)rest.n;
+    pass(core, s, r, rest);
+    return true;
+}
+
+size_t
+lk_server_input(struct lk_core *core, struct lk_server *s, struct lk_span in)
+{
+    struct lk_span rest = in;
+    s->seat.pool->stats.sent += in.n;
+    while (rest.n > 0 && s->state != LK_SERVER_GONE) {
+        struct lk_frame f;
+        if (s->remain > 0) {
+            size_t n = rest.n < s->remain ? rest.n : s->remain;
+            if (s->remain_passed && s->client)
+                lk_step_send(core, &s->client->end, lk_span_head(rest, n));
+            s->remain -= (uint32_t)n;
+            rest = lk_span_skip(rest, n);
+            continue;
+        }
+        enum lk_frame_status status = lk_frame_next(rest, 0x7fffffffu, &f);
+        if (status == LK_FRAME_BAD || (status == LK_FRAME_PART && f.total > SHORT_MAX && f.type != 'D' && f.type != 'd' &&
+                                          f.type != 'V')) {
+            lk_server_close(core, s, "broken message from server", LK_REASON_BACKEND_CLOSED, false);
+            break;
+        }
+        if (status == LK_FRAME_MORE || (status == LK_FRAME_PART && !begin_long(core, s, &f, rest)))
+            break;
+        if (status == LK_FRAME_PART)
+            return in.n;
+        if (s->state == LK_SERVER_LOGIN)
+            lk_server_login_frame(core, s, f.type, f.body);
+        else
+            on_message(core, s, &f, lk_span_head(rest, f.total));
+        rest = lk_span_skip(rest, f.total);
+    }
+    s->seat.pool->stats.sent -= s->state == LK_SERVER_GONE ? 0 : rest.n;
+    return s->state == LK_SERVER_GONE ? in.n : in.n - rest.n;
+}

@@ -1,0 +1,198 @@
+#include "session/tell.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/log.h"
+#include "lock/policy.h"
+#include "session/evidence.h"
+#include "session/step.h"
+#include "sql/normalize.h"
+
+#define LEAKS_MAX 100u
+
+static struct lk_record *
+record_new(struct lk_core *core, const struct lk_server *s, enum lk_event event)
+{
+    static const char *const modes[] = {"session", "transaction", "statement"};
+    const struct lk_route *route = &s->seat.pool->route;
+    const struct lk_who *who = s->who;
+    struct lk_record *r = lk_record_new(event, core->now);
+    r->database = lk_mem_dup(route->database);
+    r->user = lk_mem_dup(who && who->user ? who->user : route->user);
+    r->pool_mode = modes[route->mode];
+    r->held_us = -1;
+    if (who) {
+        r->client.present = true;
+        r->client.id = who->id;
+        r->client.addr = lk_mem_dup(who->addr);
+        r->client.port = who->port;
+        r->client.application_name = lk_mem_dup(who->application_name);
+    }
+    r->backend.present = true;
+    r->backend.id = s->id;
+    r->backend.pid = s->pid;
+    r->backend.addr = lk_mem_dup(s->remote_addr[0] ? s->remote_addr : route->host);
+    r->backend.port = route->port;
+    return r;
+}
+
+/* The name that [advisory_names] gives to a key: an exact key, or a prefix "1001,*". */
+static const char *
+name_of(const struct lk_core *core, struct lk_key key)
+{
+    char text[LK_KEY_TEXT];
+    lk_key_format(key, text);
+    const struct lk_settings *st = core->settings;
+    for (size_t i = 0; i < st->name_count; i++) {
+        const char *pattern = st->names[i].pattern;
+        size_t n = strlen(pattern);
+        if (strcmp(pattern, text) == 0 || (n > 1 && pattern[n - 1] == '*' && strncmp(pattern, text, n - 1) == 0))
+            return st->names[i].name;
+    }
+    return NULL;
+}
+
+static void
+set_lock(struct lk_core *core, struct lk_record *r, struct lk_key key, enum lk_lock_mode mode, uint32_t count)
+{
+    r->lock.present = true;
+    r->lock.key_known = true;
+    r->lock.key = key;
+    r->lock.mode_known = true;
+    r->lock.mode = mode;
+    r->lock.count = count;
+    r->lock.name = lk_mem_dup(name_of(core, key));
+}
+
+static void
+set_text(struct lk_core *core, struct lk_record *r, const struct lk_text *text)
+{
+    const char *how = core->settings->leak_log_query;
+    if (!text)
+        return;
+    struct lk_span sql = lk_span_make(text->sql, text->n);
+    r->fingerprint = text->fingerprint;
+    if (how && strcmp(how, "off") == 0)
+        return;
+    if (how && strcmp(how, "full") == 0)
+        r->query = lk_mem_dup_span(sql.n > LK_RECORD_QUERY_MAX ? lk_span_head(sql, LK_RECORD_QUERY_MAX) : sql);
+    else
+        r->query = lk_sql_normalize(sql, LK_RECORD_QUERY_MAX);
+    r->comment_source = lk_mem_dup_span(sql);
+}
+
+static void
+set_held(struct lk_core *core, struct lk_record *r, const struct lk_held *h)
+{
+    static const enum lk_source sources[] = {
+        [LK_HELD_LEDGER] = LK_SOURCE_LEDGER, [LK_HELD_PROBE] = LK_SOURCE_PROBE, [LK_HELD_SWEEP] = LK_SOURCE_SWEEP};
+    set_lock(core, r, h->key, h->mode, h->count);
+    r->held_us = core->now.mono_us - h->since.mono_us;
+    r->acquired_wall_us = h->since.wall_us;
+    r->source = sources[h->source];
+    set_text(core, r, h->text);
+}
+
+static void
+unpin(struct lk_core *core, struct lk_server *s)
+{
+    if (!s->locks_told)
+        return;
+    struct lk_record *r = record_new(core, s, LK_EVENT_UNPIN);
+    set_lock(core, r, s->pinned_key, s->pinned_mode, 0);
+    r->held_us = core->now.mono_us - s->pinned_since.mono_us;
+    s->locks_told = false;
+    lk_effects_record(&core->effects, r);
+}
+
+static void
+leak_unknown(struct lk_core *core, struct lk_server *s, enum lk_reason reason, enum lk_action action)
+{
+    struct lk_record *r = record_new(core, s, LK_EVENT_LEAK);
+    r->lock.present = true;
+    r->reason = reason;
+    r->action = action;
+    r->source = LK_SOURCE_LEDGER;
+    set_text(core, r, lk_evidence_culprit(s));
+    s->seat.pool->locks.leaks++;
+    lk_effects_record(&core->effects, r);
+}
+
+void
+lk_tell_leaks(struct lk_core *core, struct lk_server *s, enum lk_reason reason, enum lk_action action)
+{
+    const struct lk_ledger *l = &s->ledger;
+    for (uint32_t i = 0; i < l->count && i < LEAKS_MAX; i++) {
+        struct lk_record *r = record_new(core, s, LK_EVENT_LEAK);
+        set_held(core, r, &l->held[i]);
+        r->reason = reason;
+        r->action = action;
+        lk_effects_record(&core->effects, r);
+    }
+    s->seat.pool->locks.leaks += l->count + l->beyond;
+    if (l->count + l->beyond > LEAKS_MAX) {
+        struct lk_record *r = record_new(core, s, LK_EVENT_LEAK_SUMMARY);
+        r->omitted = l->count + l->beyond - LEAKS_MAX;
+        r->reason = reason;
+        lk_effects_record(&core->effects, r);
+    }
+    if (l->count == 0 && (l->unsure & ~(unsigned)LK_UNSURE_NEW))
+        leak_unknown(core, s, reason, action);
+    unpin(core, s);
+}
+
+void
+lk_tell_lost(struct lk_core *core, struct lk_server *s)
+{
+    const struct lk_ledger *l = &s->ledger;
+    for (uint32_t i = 0; i < l->count && i < LEAKS_MAX; i++) {
+        struct lk_record *r = record_new(core, s, LK_EVENT_LOST);
+        set_held(core, r, &l->held[i]);
+        lk_effects_record(&core->effects, r);
+    }
+    s->seat.pool->locks.lost += l->count;
+    unpin(core, s);
+}
+
+void
+lk_tell_pins(struct lk_core *core, struct lk_server *s)
+{
+    struct lk_pool *pool = s->seat.pool;
+    if (s->ledger.count == 0) {
+        unpin(core, s);
+        return;
+    }
+    if (s->locks_told)
+        return;
+    const struct lk_held *h = &s->ledger.held[0];
+    struct lk_record *r = record_new(core, s, LK_EVENT_PIN);
+    set_lock(core, r, h->key, h->mode, h->count);
+    r->held_us = core->now.mono_us - h->since.mono_us;
+    s->locks_told = true;
+    s->pinned_since = core->now;
+    s->pinned_key = h->key;
+    s->pinned_mode = h->mode;
+    lk_effects_record(&core->effects, r);
+    if (pool->locks.pins++ == 0) {
+        char key[LK_KEY_TEXT];
+        lk_key_format(h->key, key);
+        lk_log(LK_LOG_WARNING, "%s: holds the session lock %s: its server stays with it until it is unlocked"
+            " (first time for this database and user)", lk_client_label(s->client), key);
+    }
+}
+
+void
+lk_tell_hidden(struct lk_core *core, struct lk_server *s, const struct lk_held *held)
+{
+    const struct lk_run *run = &s->run;
+    struct lk_record *r = record_new(core, s, LK_EVENT_HIDDEN);
+    set_held(core, r, held);
+    r->held_us = -1;
+    r->source = LK_SOURCE_PROBE;
+    if (run->suspect_count > 1)
+        for (uint32_t i = 0; i < run->suspect_count && i < LK_SUSPECTS && i < LK_RECORD_SUSPECTS; i++)
+            r->suspects[r->suspect_count++] = run->suspects[i].fingerprint;
+    s->seat.pool->locks.hidden++;
+    lk_effects_record(&core->effects, r);
+}

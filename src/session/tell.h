@@ -1,0 +1,15 @@
+/* Records for the leak log, from what a server's ledger holds. */
+#ifndef LK_SESSION_TELL_H
+#define LK_SESSION_TELL_H
+
+#include "session/core.h"
+
+/* One leak record for each held lock, up to 100, then a summary; a record with no key if nobody knows what is held. */
+void lk_tell_leaks(struct lk_core *core, struct lk_server *s, enum lk_reason reason, enum lk_action action);
+/* The backend went away with locks while its client still had it. */
+void lk_tell_lost(struct lk_core *core, struct lk_server *s);
+/* A pin on locks begins or ends, if that is news. */
+void lk_tell_pins(struct lk_core *core, struct lk_server *s);
+void lk_tell_hidden(struct lk_core *core, struct lk_server *s, const struct lk_held *held);
+
+#endif

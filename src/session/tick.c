@@ -1,0 +1,201 @@
+/* Time-outs and upkeep: everything that happens because time passes. */
+#include "session/step.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "session/cancel.h"
+#include "session/link.h"
+
+static bool
+over(const struct lk_core *core, int64_t since_us, int64_t limit_us)
+{
+    return limit_us > 0 && core->now.mono_us - since_us > limit_us;
+}
+
+static void
+time_out(struct lk_core *core, struct lk_client *c, const char *message)
+{
+    struct lk_error e;
+    lk_error_set(&e, "08P01", "%s", message);
+    lk_client_fail(core, c, &e, LK_REASON_TIMEOUT);
+}
+
+/* A wait for a server that was too long: says who fills the pool. */
+static void
+wait_time_out(struct lk_core *core, struct lk_client *c)
+{
+    struct lk_error e;
+    struct lk_pool *pool = c->pool;
+    const struct lk_server *oldest = NULL;
+    unsigned pinned = 0;
+    LK_LIST_EACH(&pool->seats[LK_SEAT_LINKED], struct lk_server, seat.node, s)
+    {
+        if (!(lk_server_pins(core, s) & LK_PIN_LOCKS))
+            continue;
+        pinned++;
+        if (!oldest || s->ledger.held[0].since.mono_us < oldest->ledger.held[0].since.mono_us)
+            oldest = s;
+    }
+    lk_error_set(&e, "08P01", "query_wait_timeout");
+    if (oldest) {
+        char key[LK_KEY_TEXT];
+        lk_key_format(oldest->ledger.held[0].key, key);
+        lk_error_detail(&e,
+            "%u of the pool's %d servers are pinned by session locks; the oldest holder is client %" PRIu64
+            " (%s), with lock %s for %" PRId64 " s",
+            pinned, pool->route.pool_size, oldest->who->id, oldest->who->application_name, key,
+            (core->now.mono_us - oldest->ledger.held[0].since.mono_us) / LK_SECOND_US);
+    }
+    lk_client_fail(core, c, &e, LK_REASON_TIMEOUT);
+}
+
+static int64_t
+user_limit(int64_t of_user, int64_t general)
+{
+    return of_user >= 0 ? of_user : general;
+}
+
+static void
+check_linked(struct lk_core *core, struct lk_client *c)
+{
+    const struct lk_settings *st = core->settings;
+    const struct lk_server *s = c->server;
+    const struct lk_user_settings *u = c->limits;
+    bool quiet = lk_replies_quiet(&s->replies);
+    if (!quiet && c->request_us && over(core, c->request_us, user_limit(u ? u->query_timeout_us : -1, st->query_timeout_us)))
+        time_out(core, c, "query_timeout");
+    else if (quiet && s->status != 'I' &&
+        over(core, c->state_us, user_limit(u ? u->idle_transaction_timeout_us : -1, st->idle_transaction_timeout_us)))
+        time_out(core, c, "idle transaction timeout");
+    else if (quiet && s->status == 'I' &&
+        over(core, c->state_us, user_limit(u ? u->client_idle_timeout_us : -1, st->client_idle_timeout_us)))
+        time_out(core, c, "client_idle_timeout");
+}
+
+static void
+check_client(struct lk_core *core, struct lk_client *c)
+{
+    const struct lk_settings *st = core->settings;
+    switch (c->state) {
+    case LK_CLIENT_STARTUP:
+    case LK_CLIENT_AUTH:
+    case LK_CLIENT_WELCOME:
+        if (over(core, c->connect_us, st->client_login_timeout_us))
+            time_out(core, c, "client_login_timeout");
+        break;
+    case LK_CLIENT_READY:
+        if (over(core, c->state_us, c->limits ? user_limit(c->limits->client_idle_timeout_us, st->client_idle_timeout_us)
+                                              : st->client_idle_timeout_us))
+            time_out(core, c, "client_idle_timeout");
+        break;
+    case LK_CLIENT_WAITING:
+        if (!c->pool->paused && lk_core_lends(core) && over(core, c->place.since_us, c->pool->route.query_wait_timeout_us))
+            wait_time_out(core, c);
+        break;
+    case LK_CLIENT_LINKED:
+        check_linked(core, c);
+        break;
+    default:
+        break;
+    }
+}
+
+bool
+lk_server_worn_out(const struct lk_core *core, const struct lk_server *s, const char **why)
+{
+    const struct lk_pool *pool = s->seat.pool;
+    int64_t age = core->now.mono_us - s->seat.born_us, lifetime = pool->route.server_lifetime_us;
+    *why = NULL;
+    if (s->close_after)
+        *why = "no longer wanted";
+    else if (pool->paused || !lk_core_lends(core))
+        *why = "paused";
+    else if (lk_budget_over(&pool->budgets))
+        *why = "above its pool's limit";
+    else if (s->state != LK_SERVER_SETUP && age >= lifetime)
+        *why = "server lifetime over";
+    return *why != NULL;
+}
+
+static void
+check_idle(struct lk_core *core, struct lk_server *s)
+{
+    const char *why;
+    struct lk_pool *pool = s->seat.pool;
+    bool spare = pool->clients == 0 ||
+        pool->seats[LK_SEAT_IDLE].count + pool->seats[LK_SEAT_LINKED].count > (size_t)pool->route.min_pool_size;
+    if (lk_server_worn_out(core, s, &why))
+        lk_server_close(core, s, why, LK_REASON_ADMIN, true);
+    else if (spare && over(core, s->seat.since_us, core->settings->server_idle_timeout_us))
+        lk_server_close(core, s, "server idle timeout", LK_REASON_TIMEOUT, true);
+}
+
+static void
+check_server(struct lk_core *core, struct lk_server *s)
+{
+    const struct lk_settings *st = core->settings;
+    switch (s->state) {
+    case LK_SERVER_CONNECT:
+    case LK_SERVER_LOGIN:
+        if (over(core, s->seat.born_us, st->server_connect_timeout_us))
+            lk_server_lost(core, s, "connect timeout");
+        break;
+    case LK_SERVER_SETUP:
+    case LK_SERVER_CLEANING:
+        if (over(core, s->state_us, st->cancel_wait_timeout_us))
+            lk_server_close(core, s, "could not be cleaned in time", LK_REASON_TIMEOUT, false);
+        break;
+    case LK_SERVER_IDLE:
+        check_idle(core, s);
+        break;
+    default:
+        break;
+    }
+}
+
+static void
+average(struct lk_pool *pool, int64_t period_us)
+{
+    uint64_t *now = &pool->stats.assignments, *last = &pool->last_stats.assignments, *mean = &pool->average.assignments;
+    struct lk_stats d;
+    uint64_t *delta = &d.assignments;
+    for (size_t i = 0; i < sizeof(struct lk_stats) / sizeof(uint64_t); i++) {
+        delta[i] = now[i] - last[i];
+        mean[i] = delta[i] * (uint64_t)LK_SECOND_US / (uint64_t)period_us;
+    }
+    /* times are means of one, not of a second */
+    pool->average.transaction_us = d.transactions ? d.transaction_us / d.transactions : 0;
+    pool->average.query_us = d.queries ? d.query_us / d.queries : 0;
+    pool->average.wait_us = d.assignments ? d.wait_us / d.assignments : 0;
+    pool->last_stats = pool->stats;
+}
+
+static void
+check_pools(struct lk_core *core)
+{
+    bool period = over(core, core->stats_us, core->settings->stats_period_us);
+    LK_LIST_EACH(&core->pools, struct lk_pool, node, pool)
+    {
+        if (lk_list_first(&pool->waiters) || (pool->clients > 0 && pool->route.min_pool_size > 0))
+            lk_link_serve(core, pool);
+        if (period)
+            average(pool, core->now.mono_us - core->stats_us);
+    }
+    if (period)
+        core->stats_us = core->now.mono_us;
+}
+
+void
+lk_core_tick(struct lk_core *core, struct lk_now now)
+{
+    core->now = now;
+    LK_LIST_EACH(&core->clients, struct lk_client, node, c) check_client(core, c);
+    LK_LIST_EACH(&core->servers, struct lk_server, node, s) check_server(core, s);
+    LK_LIST_EACH(&core->cancellers, struct lk_canceller, node, k)
+    if (over(core, k->since_us, core->settings->cancel_wait_timeout_us))
+        lk_cancel_ended(core, k);
+    check_pools(core);
+    lk_params_tidy(core, false);
+    lk_link_serve_due(core);
+}
