@@ -15,6 +15,21 @@ def pytest_configure(config):
         raise KeyboardInterrupt
     signal.signal(signal.SIGTERM, interrupted)
     signal.signal(signal.SIGHUP, interrupted)
+    config.addinivalue_line("markers", "limit(seconds): how long the test may take")
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_call(item):
+    """No test hangs the run: after its limit (mark `limit(seconds)`, 60 by default) it fails where it stands."""
+    def late(number, frame):
+        raise TimeoutError("the test took too long")
+    mark = item.get_closest_marker("limit")
+    signal.signal(signal.SIGALRM, late)
+    signal.alarm(mark.args[0] if mark else 60)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
 
 
 @pytest.hookimpl(hookwrapper=True)

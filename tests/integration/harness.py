@@ -20,7 +20,7 @@ import psycopg
 import psycopg2
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-DEADLINE = 15.0
+DEADLINE = 10.0
 _tick = threading.Event()
 _ports = set()
 

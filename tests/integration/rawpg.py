@@ -142,7 +142,7 @@ def columns(body):
 
 
 class RawConn:
-    def __init__(self, host=None, port=None, unix=None, timeout=15.0):
+    def __init__(self, host=None, port=None, unix=None, timeout=10.0):
         if unix:
             self.sock = socket.socket(socket.AF_UNIX)
             self.sock.settimeout(timeout)
