@@ -276,21 +276,23 @@ take_parameter(struct lk_core *core, struct lk_client *c, struct lk_span name, s
     return true;
 }
 
-/* The next word of `options`; a backslash takes the meaning off the character behind it. False: none is left. */
+/* The next word of `options`; a backslash takes the meaning off the character behind it. False: none is left, and the
+ * last one stays. */
 static bool
 next_word(struct lk_span *rest, struct lk_buf *word)
 {
-    word->len = 0;
     while (rest->n > 0 && isspace(rest->p[0]))
         *rest = lk_span_skip(*rest, 1);
-    bool any = rest->n > 0;
+    if (rest->n == 0)
+        return false;
+    word->len = 0;
     while (rest->n > 0 && !isspace(rest->p[0])) {
         if (rest->p[0] == '\\' && rest->n > 1)
             *rest = lk_span_skip(*rest, 1);
         lk_buf_add_u8(word, rest->p[0]);
         *rest = lk_span_skip(*rest, 1);
     }
-    return any;
+    return true;
 }
 
 /* Leaves what stands before the '=' in `name`, with dashes for underscores undone. */

@@ -1,0 +1,175 @@
+#include "unit/session/world.h"
+
+static void
+a_second_client_is_welcomed_without_another_server(void **state)
+{
+    struct world *w = world_new("trust", "");
+    accept_one(w);
+    SAY_STARTUP(w, "user", "ann", "database", "shop");
+    server_comes_up(w);
+    assert_string_equal(types(w), "RSSSSKZ");
+    struct lk_span first = got(w, 'K');
+    uint8_t key[8];
+    assert_int_equal(first.n, sizeof(key));
+    memcpy(key, first.p, sizeof(key));
+    accept_one(w);
+    SAY_STARTUP(w, "user", "ann", "database", "shop", "application_name", "second");
+    assert_string_equal(types(w), "RSSSSKZ");
+    assert_string_equal(told(w, "application_name"), "second");
+    assert_memory_not_equal(got(w, 'K').p, key, sizeof(key));
+    assert_int_equal(got(w, 'K').p[0] & 0x80, 0);
+    assert_int_equal(w->opened, 1);
+    world_free(w);
+}
+
+static void
+the_servers_refusal_reaches_those_who_wait_and_is_remembered(void **state)
+{
+    struct world *w = world_new("trust", "");
+    struct lk_buf b = {0};
+    struct lk_error e;
+    accept_one(w);
+    SAY_STARTUP(w, "user", "ann", "database", "shop");
+    server_opens(w);
+    lk_error_set(&e, "3D000", "database \"shop\" does not exist");
+    lk_build_error(&b, "FATAL", &e, false);
+    server_says(w, &b);
+    assert_refused(w, "3D000", "database \"shop\" does not exist");
+    assert_true(w->server_closed);
+    accept_one(w);
+    SAY_STARTUP(w, "user", "ann", "database", "shop");
+    assert_refused(w, "08006",
+        "server login has been failing, cached error: database \"shop\" does not exist (server_login_retry)");
+    assert_int_equal(w->opened, 1);
+    w->now.mono_us += 16 * LK_SECOND_US;
+    accept_one(w);
+    SAY_STARTUP(w, "user", "ann", "database", "shop");
+    assert_int_equal(w->opened, 2);
+    server_comes_up(w);
+    assert_string_equal(types(w), "RSSSSKZ");
+    world_free(w);
+}
+
+static void
+a_connection_that_fails_is_told_once_in_the_same_words(void **state)
+{
+    struct world *w = world_new("trust", "");
+    static const char words[] = "server login has been failing, cached error: Connection refused (server_login_retry)";
+    accept_one(w);
+    SAY_STARTUP(w, "user", "ann", "database", "shop");
+    lk_core_lost(w->core, w->server, "Connection refused", w->now);
+    settle(w);
+    assert_refused(w, "08006", words);
+    accept_one(w);
+    SAY_STARTUP(w, "user", "ann", "database", "shop");
+    assert_refused(w, "08006", words);
+    world_free(w);
+}
+
+/* Plays a server with that secret against Lockkeeper's login as sue; true: it got in. */
+static bool
+server_lets_in(struct world *w, enum lk_auth_method method, const char *secret)
+{
+    struct lk_auth_request request = {.method = method,
+        .user = "sue",
+        .secret = secret,
+        .random = "0123456789abcdefghijklmnopqrstu",
+        .mock_key = lk_span_str("key"),
+        .scram_iterations = 4096};
+    struct lk_buf out = {0};
+    struct lk_error why;
+    enum lk_auth_verdict verdict;
+    struct lk_exchange *x = lk_exchange_new(&request, &out, &verdict, &why);
+    lk_buf_clear(&w->to_server);
+    while (verdict == LK_AUTH_MORE && !w->server_closed) {
+        struct lk_frame f;
+        server_says(w, &out);
+        if (w->server_closed)
+            break;
+        assert_int_equal(lk_frame_next(lk_buf_span(&w->to_server), UINT32_MAX, &f), LK_FRAME_WHOLE);
+        verdict = lk_exchange_step(x, f.body, &out, &why);
+        lk_buf_drop(&w->to_server, f.total);
+    }
+    if (out.len > 0 && !w->server_closed)
+        server_says(w, &out);
+    lk_buf_clear(&out);
+    lk_exchange_free(x);
+    return verdict == LK_AUTH_OK && !w->server_closed;
+}
+
+static void
+a_scram_login_reveals_the_key_for_the_server_that_has_the_same_verifier(void **state)
+{
+    struct world *w = world_new("scram-sha-256", "");
+    accept_one(w);
+    play_login(w, "sue", "pencil");
+    server_opens(w);
+    assert_true(server_lets_in(w, LK_AUTH_SCRAM, VERIFIER));
+    server_greets(w);
+    server_obliges(w);
+    assert_non_null(got(w, 'Z').p);
+    world_free(w);
+}
+
+static void
+a_plain_login_reveals_the_password_for_any_server(void **state)
+{
+    struct world *w = world_new("plain", "");
+    accept_one(w);
+    play_login(w, "sue", "pencil");
+    server_opens(w);
+    assert_true(server_lets_in(w, LK_AUTH_SCRAM, "pencil"));
+    world_free(w);
+}
+
+static void
+a_key_is_forgotten_when_the_users_secret_changes(void **state)
+{
+    struct world *w = world_new("plain", "");
+    accept_one(w);
+    play_login(w, "sue", "pencil");
+    struct lk_settings *s = load(w, "plain", "");
+    write_file(w->list, "\"sue\" \"md528754acffc5400623f44a44d30b50393\"\n");
+    lk_settings_unref(s);
+    struct lk_buf errors = {0}, warnings = {0};
+    s = lk_settings_load(w->ini, &errors, &warnings);
+    assert_non_null(s);
+    lk_core_reload(w->core, s, w->now);
+    lk_settings_unref(s);
+    settle(w);
+    lk_buf_clear(&errors);
+    lk_buf_clear(&warnings);
+    server_opens(w);
+    assert_false(server_lets_in(w, LK_AUTH_SCRAM, "pencil"));
+    world_free(w);
+}
+
+static void
+a_server_that_skips_authentication_is_not_believed(void **state)
+{
+    struct world *w = world_new("trust", "");
+    struct lk_buf b = {0};
+    accept_one(w);
+    SAY_STARTUP(w, "user", "ann", "database", "shop");
+    server_opens(w);
+    lk_build_ready(&b, 'I');
+    server_says(w, &b);
+    assert_true(w->server_closed);
+    assert_refused(w, "08P01", "the server's login is broken: unexpected message before authentication");
+    world_free(w);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_second_client_is_welcomed_without_another_server),
+        cmocka_unit_test(the_servers_refusal_reaches_those_who_wait_and_is_remembered),
+        cmocka_unit_test(a_connection_that_fails_is_told_once_in_the_same_words),
+        cmocka_unit_test(a_scram_login_reveals_the_key_for_the_server_that_has_the_same_verifier),
+        cmocka_unit_test(a_plain_login_reveals_the_password_for_any_server),
+        cmocka_unit_test(a_key_is_forgotten_when_the_users_secret_changes),
+        cmocka_unit_test(a_server_that_skips_authentication_is_not_believed),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
