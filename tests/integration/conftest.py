@@ -81,6 +81,7 @@ def lk(request, folder, pg, binary):
         return daemon.start() if start else daemon
     yield make
     wrong = [w for w in [d.stop() for d in daemons] if w]
+    pg.end_backends()
     assert not wrong, "\n".join(wrong)
 
 

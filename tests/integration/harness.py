@@ -165,7 +165,12 @@ class Postgres:
         """pg_locks' advisory rows of a database: (pid, mode, granted, objsubid, signed key)."""
         return self.one(LOCKS_SQL, (dbname,), dbname="postgres")
 
-    def backends(self, dbname="app", but=""):
+    def end_backends(self):
+        """Whatever a failed test has left running in its databases."""
+        left = "select pg_terminate_backend(pid) from pg_stat_activity where datname <> 'postgres'"
+        wait_until(lambda: not self.one(left, dbname="postgres"), what="no backend is left")
+
+    def backends(self, dbname="app"):
         """pids of the client backends of a database."""
         return [r[0] for r in self.one("select pid from pg_stat_activity where datname = %s and "
                                        "backend_type = 'client backend' order by backend_start",
@@ -209,7 +214,7 @@ class Console:
 def as_options(value):
     if isinstance(value, str):
         return value
-    quote = lambda v: "'%s'" % v if re.search(r"[\s';]", str(v)) or v == "" else str(v)
+    quote = lambda v: "'%s'" % str(v).replace("'", "''") if re.search(r"[\s';]", str(v)) or v == "" else str(v)
     return " ".join("%s=%s" % (k, quote(v)) for k, v in value.items())
 
 
