@@ -321,12 +321,19 @@ run(struct lk_master *m, const struct lk_buf *warnings)
     return ok;
 }
 
+static void
+print(const struct lk_buf *lines)
+{
+    if (lines->len > 0)
+        (void)fwrite(lines->data, 1, lines->len, stderr);
+}
+
 static struct lk_settings *
 load(const char *ini, struct lk_buf *warnings)
 {
     struct lk_buf errors = {0};
     struct lk_settings *s = lk_settings_load(ini, &errors, warnings);
-    (void)fwrite(errors.data, 1, errors.len, stderr);
+    print(&errors);
     lk_buf_clear(&errors);
     return s;
 }
@@ -358,7 +365,7 @@ lk_master_check(const char *ini)
 {
     struct lk_buf warnings = {0};
     struct lk_settings *s = load(ini, &warnings);
-    (void)fwrite(warnings.data, 1, warnings.len, stderr);
+    print(&warnings);
     lk_buf_clear(&warnings);
     if (s)
         (void)printf("%s: ok\n", ini);
