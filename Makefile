@@ -123,12 +123,13 @@ bench: ## throughput beside Debian's pgbouncer and a direct connection
 	@LK_BIN=$(DAEMON) $(PYTHON) tests/bench/quick.py
 
 LINT_SRC = $(wildcard src/*.[ch] src/*/*.[ch])
-lint: ## includes point down, sizes, no sleeping in tests, cppcheck
+lint: ## includes point down, sizes, no sleeping in tests, links of the docs, cppcheck
 	@conf/deps.sh lint
 	@awk -f conf/layers.awk src/LAYERS $(LINT_SRC)
 	@awk -f conf/lengths.awk $(LINT_SRC) $(UNIT_SRC)
 	@! grep -rnE '(^|[^_[:alnum:]])(u|nano)?sleep(\(| [0-9$$])' tests --include=*.py --include=*.c --include=*.sh
 	@for f in conf/*.sh tests/*.sh .ci/run; do bash -n $$f || exit 1; done
+	@$(PYTHON) tests/docs/check_links.py
 	@cppcheck --quiet --error-exitcode=1 --std=c11 -j $(shell nproc) --enable=warning,performance,portability \
 	    --inline-suppr --suppress=missingIncludeSystem --suppress=normalCheckLevelMaxBranches \
 	    -Isrc $(wildcard src/*.c src/*/*.c)
