@@ -111,6 +111,7 @@ probe_done(struct lk_core *core, struct lk_server *s)
     if (s->ours_failed[0]) {
         /* 26000: a DO block ran DISCARD ALL or DEALLOCATE ALL unseen */
         bool again = strcmp(s->ours_failed, "26000") == 0 && s->tries++ == 0;
+        lk_parsed_clear(&s->parsed);
         s->probe_parsed = false;
         s->probe_failed = !again;
         lk_ledger_doubt(&s->ledger, LK_UNSURE_ERROR);
@@ -118,10 +119,12 @@ probe_done(struct lk_core *core, struct lk_server *s)
     }
     s->tries = 0;
     s->probe_settled = true;
+    uint32_t before = s->ledger.count;
     lk_ledger_probe_end(&s->ledger);
+    uint32_t vanished = before - s->ledger.count;
     lk_probe_meter_add(&pool->meter, core->now.mono_us, core->now.mono_us - s->used_us, took);
     s->used_us = core->now.mono_us;
-    lk_evidence_probed(core, s, s->probe_found);
+    lk_evidence_probed(core, s, s->probe_found, vanished);
 }
 
 /* --- answers --- */
@@ -130,6 +133,7 @@ static void
 reset_done(struct lk_core *core, struct lk_server *s)
 {
     if (!s->ours_failed[0]) {
+        lk_tell_leaks(core, s, s->clean_reason, LK_ACTION_UNLOCK_ALL);
         lk_ledger_unlock_all(&s->ledger);
         s->clean = LK_CLEAN_QUERY;
         return;
@@ -228,7 +232,7 @@ probe(struct lk_core *core, struct lk_server *s)
 {
     if (probe_is_due(core, s))
         return ask(core, s, lk_probe_send(core, s));
-    s->clean = LK_CLEAN_TELL;
+    s->clean = LK_CLEAN_AUTHORIZATION;
     return ON;
 }
 
@@ -237,14 +241,6 @@ needs_reset(const struct lk_server *s)
 {
     const struct lk_route *route = &s->seat.pool->route;
     return route->advisory_unlock_all == LK_UNLOCK_ALWAYS || !lk_ledger_zero(&s->ledger) || s->untrusted_release;
-}
-
-static enum progress
-tell(struct lk_core *core, struct lk_server *s)
-{
-    lk_tell_leaks(core, s, s->clean_reason, LK_ACTION_UNLOCK_ALL);
-    s->clean = LK_CLEAN_AUTHORIZATION;
-    return ON;
 }
 
 static enum progress
@@ -321,7 +317,6 @@ done(struct lk_core *core, struct lk_server *s)
 static enum progress (*const steps[])(struct lk_core *core, struct lk_server *s) = {
     [LK_CLEAN_ROLLBACK] = rollback,
     [LK_CLEAN_PROBE] = probe,
-    [LK_CLEAN_TELL] = tell,
     [LK_CLEAN_AUTHORIZATION] = authorization,
     [LK_CLEAN_CONNECT] = connect_query,
     [LK_CLEAN_RESET] = reset,

@@ -87,6 +87,7 @@ lk_client_free(struct lk_core *core, struct lk_client *c)
     free(c->user);
     if (c->exchange)
         lk_exchange_free(c->exchange);
+    lk_mem_wipe_free(c->auth_secret);
     lk_prepared_clear(&c->prepared);
     lk_client_set_unnamed(c, NULL);
     lk_client_forget_portals(c);

@@ -136,18 +136,18 @@ lk_evidence_culprit(const struct lk_server *s)
 }
 
 void
-lk_evidence_probed(struct lk_core *core, struct lk_server *s, uint32_t found)
+lk_evidence_probed(struct lk_core *core, struct lk_server *s, uint32_t found, uint32_t vanished)
 {
     struct lk_run *run = &s->run;
     const struct lk_trust_scope *scope = &s->seat.pool->scope;
-    bool hidden = found > 0 && lk_evidence_hidden(s);
+    bool changed = found + vanished > 0, hidden = changed && lk_evidence_hidden(s);
     for (uint32_t i = 0; i < run->suspect_count && i < LK_SUSPECTS; i++) {
         const struct lk_suspect *x = &run->suspects[i];
         if (x->fingerprint == 0)
             continue;
         if (hidden)
             lk_trust_blame(core->trust, scope, x->fingerprint, run->suspect_count == 1);
-        else if (found == 0 && x->tenths > 0 && !x->touch)
+        else if (!changed && x->tenths > 0 && !x->touch)
             lk_trust_evidence(core->trust, scope, x->fingerprint, x->alone, x->tenths);
     }
     lk_evidence_reset(s);

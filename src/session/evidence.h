@@ -9,9 +9,9 @@
 void lk_evidence_ran(struct lk_core *core, struct lk_server *s, const struct lk_reply *r);
 /* At rest outside a transaction: judges what is left to judge. */
 void lk_evidence_rest(struct lk_core *core, struct lk_server *s);
-/* A probe answered: locks that no plan explains are told and blamed, else the suspects gain trust. `found`: how many such
- * locks. */
-void lk_evidence_probed(struct lk_core *core, struct lk_server *s, uint32_t found);
+/* A probe answered: for locks that no plan explains (`found`), and for locks that are gone though no plan says so
+ * (`vanished`), the suspects are blamed; without any they gain trust. */
+void lk_evidence_probed(struct lk_core *core, struct lk_server *s, uint32_t found, uint32_t vanished);
 /* Forgets the run, when a server is lent or settled. */
 void lk_evidence_reset(struct lk_server *s);
 /* A DDL tag: the trust of that database's statements is void. */

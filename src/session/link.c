@@ -173,7 +173,7 @@ ask_if_unsure(struct lk_core *core, struct lk_server *s)
         return false;
     if (s->ledger.unsure)
         return lk_probe_send(core, s);
-    if (s->run.suspect_count == 0 || s->ledger.count > 0)
+    if (s->run.suspect_count == 0)
         return false;
     if (lk_probe_meter_allows(&pool->meter, core->now.mono_us))
         return lk_probe_send(core, s);

@@ -85,12 +85,12 @@ lk_core_kill(struct lk_core *core, const char *database, struct lk_now now)
     struct lk_error e;
     lk_core_pause(core, database, now);
     lk_error_set(&e, "57P01", "admin forced disconnect");
+    LK_LIST_EACH(&core->servers, struct lk_server, node, s)
+    if (meant(s->seat.pool, database))
+        lk_server_close(core, s, "admin forced disconnect", LK_REASON_ADMIN, true);
     LK_LIST_EACH(&core->clients, struct lk_client, node, c)
     if (c->pool && meant(c->pool, database))
         lk_client_fail(core, c, &e, LK_REASON_ADMIN);
-    LK_LIST_EACH(&core->servers, struct lk_server, node, s)
-    if (meant(s->seat.pool, database))
-        lk_server_close(core, s, "admin forced disconnect", LK_REASON_ADMIN, false);
 }
 
 void
@@ -132,8 +132,8 @@ lk_core_shutdown(struct lk_core *core, struct lk_now now)
     core->now = now;
     core->mode = LK_CORE_WAIT_FOR_SERVERS;
     lk_error_set(&e, "57P01", "pooler is shutting down");
-    LK_LIST_EACH(&core->clients, struct lk_client, node, c) lk_client_fail(core, c, &e, LK_REASON_SHUTDOWN);
     LK_LIST_EACH(&core->servers, struct lk_server, node, s)
-    lk_server_close(core, s, "shutting down", LK_REASON_SHUTDOWN, true);
+    lk_server_close(core, s, "pooler is shutting down", LK_REASON_SHUTDOWN, true);
+    LK_LIST_EACH(&core->clients, struct lk_client, node, c) lk_client_fail(core, c, &e, LK_REASON_SHUTDOWN);
     LK_LIST_EACH(&core->cancellers, struct lk_canceller, node, k) lk_core_lost(core, &k->end, "shutting down", now);
 }

@@ -129,16 +129,14 @@ lk_server_pins(const struct lk_core *core, const struct lk_server *s)
 /* --- closing --- */
 
 static void
-fail_client_of(struct lk_core *core, struct lk_server *s, const char *why)
+fail_client_of(struct lk_core *core, struct lk_server *s, const char *why, enum lk_reason reason)
 {
     struct lk_client *c = s->client;
-    struct lk_error e = s->failure;
+    struct lk_error e;
     s->client = NULL;
     c->server = NULL;
-    if (!e.sqlstate[0])
-        lk_error_set(&e, "08006", "%s", why);
-    /* it has seen the backend's own last words when they came as an answer to it */
-    if (s->failure.sqlstate[0])
+    lk_error_set(&e, reason == LK_REASON_ADMIN || reason == LK_REASON_SHUTDOWN ? "57P01" : "08006", "%s", why);
+    if (s->said_farewell)
         lk_client_close(core, c);
     else
         lk_client_fail(core, c, &e, LK_REASON_BACKEND_CLOSED);
@@ -152,7 +150,7 @@ lk_server_close(struct lk_core *core, struct lk_server *s, const char *why, enum
         return;
     if (s->client)
         lk_tell_lost(core, s);
-    else if (s->state == LK_SERVER_CLEANING && s->clean <= LK_CLEAN_TELL)
+    else if (s->state == LK_SERVER_CLEANING)
         lk_tell_leaks(core, s, s->clean_reason ? s->clean_reason : reason, LK_ACTION_CLOSE);
     lk_log(LK_LOG_INFO, "%s: closing: %s (age %" PRId64 "s)", lk_server_label(s), why,
         (core->now.mono_us - s->seat.born_us) / LK_SECOND_US);
@@ -168,7 +166,7 @@ lk_server_close(struct lk_core *core, struct lk_server *s, const char *why, enum
     lk_list_remove(&core->servers, &s->node);
     lk_list_push(&core->dead[LK_END_SERVER], &s->node);
     if (s->client)
-        fail_client_of(core, s, why);
+        fail_client_of(core, s, why, reason);
     lk_link_serve_later(core, pool);
 }
 
@@ -273,26 +271,17 @@ send_refusal(struct lk_core *core, struct lk_server *s, const struct lk_reply *r
 }
 
 static void
-remember_failure(struct lk_server *s, struct lk_span body)
-{
-    struct lk_span code = lk_msg_error_field(body, 'C'), text = lk_msg_error_field(body, 'M');
-    (void)snprintf(s->failure.sqlstate, sizeof(s->failure.sqlstate), "%.*s", (int)code.n, (const char *)code.p);
-    (void)snprintf(s->failure.message, sizeof(s->failure.message), "%.*s", (int)text.n, (const char *)text.p);
-}
-
-static void
 on_error(struct lk_core *core, struct lk_server *s, struct lk_span whole, struct lk_span body)
 {
     struct lk_reply *r = lk_replies_head(&s->replies);
     bool fatal = lk_span_is(lk_msg_error_field(body, 'V'), "FATAL") || lk_span_is(lk_msg_error_field(body, 'V'), "PANIC");
     s->copy = LK_COPY_NONE;
     if (fatal) {
-        remember_failure(s, body);
-        lk_log(LK_LOG_WARNING, "%s: server said: %s", lk_server_label(s), s->failure.message);
+        struct lk_span text = lk_msg_error_field(body, 'M');
+        lk_log(LK_LOG_WARNING, "%s: server said: %.*s", lk_server_label(s), (int)text.n, (const char *)text.p);
+        s->said_farewell = s->client != NULL;
         if (s->client)
             lk_step_send(core, &s->client->end, whole);
-        else
-            s->failure.sqlstate[0] = '\0';
         return;
     }
     if (!r)
@@ -305,6 +294,9 @@ on_error(struct lk_core *core, struct lk_server *s, struct lk_span whole, struct
             lk_step_send(core, &s->client->end, whole);
         if (r->watch)
             lk_watch_failed(r->watch, &s->ledger);
+        /* a statement that we thought it had: a function ran DISCARD ALL or DEALLOCATE ALL unseen */
+        if (lk_span_is(lk_msg_error_field(body, 'C'), "26000"))
+            lk_parsed_clear(&s->parsed);
     } else {
         struct lk_span code = lk_msg_error_field(body, 'C'), text = lk_msg_error_field(body, 'M');
         (void)snprintf(s->ours_failed, sizeof(s->ours_failed), "%.*s", (int)code.n, (const char *)code.p);
@@ -333,6 +325,8 @@ on_tag(struct lk_core *core, struct lk_server *s, const struct lk_reply *r, stru
 {
     if (lk_span_is(tag, "DISCARD ALL")) {
         forget_statements(s);
+        if (r->purpose == LK_FOR_DISCARD)
+            lk_tell_leaks(core, s, s->clean_reason, LK_ACTION_DISCARD_ALL);
         lk_ledger_unlock_all(&s->ledger);
     } else if (lk_span_is(tag, "DEALLOCATE ALL")) {
         forget_statements(s);

@@ -39,7 +39,6 @@ enum lk_copy { LK_COPY_NONE, LK_COPY_IN, LK_COPY_OUT };
 enum lk_clean_stage {
     LK_CLEAN_ROLLBACK, /* answers of the client's may still be awaited */
     LK_CLEAN_PROBE,
-    LK_CLEAN_TELL,     /* write the leak records */
     LK_CLEAN_AUTHORIZATION,
     LK_CLEAN_CONNECT,  /* connect_query, on a new server */
     LK_CLEAN_RESET,
@@ -113,7 +112,8 @@ struct lk_server {
     bool probe_settled;        /* a probe has answered and nothing has run since */
     int64_t used_us;           /* since it was lent, for the probe meter */
     struct lk_login *login;    /* LOGIN only */
-    struct lk_error failure;   /* an ErrorResponse while logging in or that ended it */
+    struct lk_error failure;   /* an ErrorResponse while logging in */
+    bool said_farewell;        /* its FATAL went to its client, which needs none of ours */
     struct lk_params params;
     char *authorization;       /* session_authorization as reported; owned */
     struct lk_parsed_set parsed;
