@@ -54,8 +54,8 @@ listen_on(const struct addrinfo *ai, const struct lk_settings *s)
     return fd;
 }
 
-/* One name of listen_addr, NULL for all addresses. It may stand for several, of which those of a family that this machine
- * doesn't have are passed over. */
+/* One name of listen_addr, NULL for all addresses. It may stand for several, of which those of a family that this
+ * machine doesn't have are passed over. */
 static bool
 open_tcp(struct lk_acceptor *a, const struct lk_settings *s, const char *name)
 {

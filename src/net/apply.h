@@ -1,6 +1,6 @@
-/* Carries out what the core's steps want: sends, opens, closes, records. The second and the last but one step of a query's
- * walk. Steps that effects lead to (a send that failed, kept input to be handed in again) are never made from within: they
- * wait in the worker's todo list until the effects at hand are carried out and settled. */
+/* Carries out what the core's steps want: sends, opens, closes, records. The second and the last but one step of a
+ * query's walk. Steps that effects lead to (a send that failed, kept input to be handed in again) are never made from
+ * within: they wait in the worker's todo list until the effects at hand are carried out and settled. */
 #ifndef LK_NET_APPLY_H
 #define LK_NET_APPLY_H
 

@@ -115,8 +115,7 @@ stall(struct lk_conn *c, struct lk_conn *on)
 static void
 release_stalled(struct lk_out *out)
 {
-    LK_LIST_EACH(&out->stalled, struct lk_conn, stall_node, c)
-    {
+    LK_LIST_EACH (&out->stalled, struct lk_conn, stall_node, c) {
         unstall(c);
         lk_conn_listen(c);
     }
@@ -274,7 +273,8 @@ receive(struct lk_conn *c, uint8_t *at, size_t room, size_t *got)
     return READ_END;
 }
 
-/* A step with the connection's input; returns how much is left. The bytes are valid until the effects are carried out. */
+/* A step with the connection's input; returns how much is left. The bytes are valid until the effects are carried out.
+ */
 static size_t
 hand_in(struct lk_conn *c, struct lk_span in)
 {
@@ -494,8 +494,8 @@ lk_conn_bury(struct lk_worker *w)
     }
 }
 
-/* Has the peer of a connection that is not read gone away? What lies unread before its end still counts for a server, and
- * for a client that merely waits for room. */
+/* Has the peer of a connection that is not read gone away? What lies unread before its end still counts for a server,
+ * and for a client that merely waits for room. */
 static bool
 has_gone(const struct lk_conn *c)
 {
@@ -506,13 +506,11 @@ has_gone(const struct lk_conn *c)
 void
 lk_conn_tick(struct lk_worker *w)
 {
-    LK_LIST_EACH(&w->closing, struct lk_conn, node, c)
-    {
+    LK_LIST_EACH (&w->closing, struct lk_conn, node, c) {
         if (w->now.mono_us >= c->deadline_us)
             lk_conn_destroy(c);
     }
-    LK_LIST_EACH(&w->deaf, struct lk_conn, node, c)
-    {
+    LK_LIST_EACH (&w->deaf, struct lk_conn, node, c) {
         if (has_gone(c))
             lk_conn_todo(c, LK_TODO_LOST, "unexpected eof");
     }

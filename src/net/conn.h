@@ -1,13 +1,14 @@
-/* A connection as the shell has it: a descriptor, its events, what was read and not yet taken, what could not be sent yet.
- * First and last step of a query's walk: bytes come in here and are handed to the core, bytes of SEND effects leave here.
+/* A connection as the shell has it: a descriptor, its events, what was read and not yet taken, what could not be sent
+ * yet. First and last step of a query's walk: bytes come in here and are handed to the core, bytes of SEND effects
+ * leave here.
  *
- * An idle connection owns no buffer. Reading goes into the worker's one shared buffer; what the core leaves (half a frame, or
- * all of it while the end is paused) is kept in `in`. Sending is tried at once; what the socket doesn't take is kept in
- * `out`, which exists, with an event of its own, only for so long.
+ * An idle connection owns no buffer. Reading goes into the worker's one shared buffer; what the core leaves (half a
+ * frame, or all of it while the end is paused) is kept in `in`. Sending is tried at once; what the socket doesn't take
+ * is kept in `out`, which exists, with an event of its own, only for so long.
  *
- * Bounds: a paused end's `in` stops being filled at LK_CONN_PAUSED_MAX; half a frame is bounded by the core, which asks for
- * no more than it gathers. When `out` of an end exceeds LK_CONN_OUT_HIGH, the connection whose input made it so is stalled:
- * it is not read until `out` has fallen below LK_CONN_OUT_LOW or its connection is closed. */
+ * Bounds: a paused end's `in` stops being filled at LK_CONN_PAUSED_MAX; half a frame is bounded by the core, which asks
+ * for no more than it gathers. When `out` of an end exceeds LK_CONN_OUT_HIGH, the connection whose input made it so is
+ * stalled: it is not read until `out` has fallen below LK_CONN_OUT_LOW or its connection is closed. */
 #ifndef LK_NET_CONN_H
 #define LK_NET_CONN_H
 
@@ -28,13 +29,13 @@ struct lk_dial;
 #define LK_CONN_PAUSED_MAX ((size_t)64 * 1024)
 #define LK_CONN_OUT_HIGH ((size_t)256 * 1024)
 #define LK_CONN_OUT_LOW ((size_t)64 * 1024)
-/* How long a closed end's last bytes may take to leave, and how long what its peer still sends is awaited and dropped, so
- * that the kernel doesn't answer it with a reset that overtakes our last message. */
+/* How long a closed end's last bytes may take to leave, and how long what its peer still sends is awaited and dropped,
+ * so that the kernel doesn't answer it with a reset that overtakes our last message. */
 #define LK_CONN_FLUSH_US (5 * LK_SECOND_US)
 #define LK_CONN_DRAIN_US (1 * LK_SECOND_US)
 
 enum lk_conn_state {
-    LK_CONN_OPENING,  /* an OPEN effect under way */
+    LK_CONN_OPENING, /* an OPEN effect under way */
     LK_CONN_OPEN,
     LK_CONN_FLUSHING, /* closed by the core; `out` still has to leave */
     LK_CONN_DRAINING, /* closed by the core and half-closed by us; waits for the peer's end */
@@ -58,24 +59,24 @@ struct lk_out {
 
 struct lk_conn {
     struct lk_worker *worker;
-    struct lk_end *end;     /* NULL: the core has done with it */
-    int fd;                 /* -1: none yet */
-    uint8_t state;          /* enum lk_conn_state */
-    uint8_t kind;           /* enum lk_end_kind */
-    uint8_t todo;           /* set of enum lk_conn_todo */
-    bool listening;         /* `event` waits for input */
-    bool broken;            /* a send failed: nothing more is sent, what has come is still read */
-    const char *why;        /* LOST: the reason; a constant */
-    uint64_t sent_turn;     /* the last turn in which something was sent */
-    int64_t deadline_us;    /* FLUSHING, DRAINING */
-    struct event event;     /* input; OPENING: the connect */
+    struct lk_end *end;  /* NULL: the core has done with it */
+    int fd;              /* -1: none yet */
+    uint8_t state;       /* enum lk_conn_state */
+    uint8_t kind;        /* enum lk_end_kind */
+    uint8_t todo;        /* set of enum lk_conn_todo */
+    bool listening;      /* `event` waits for input */
+    bool broken;         /* a send failed: nothing more is sent, what has come is still read */
+    const char *why;     /* LOST: the reason; a constant */
+    uint64_t sent_turn;  /* the last turn in which something was sent */
+    int64_t deadline_us; /* FLUSHING, DRAINING */
+    struct event event;  /* input; OPENING: the connect */
     struct lk_buf in;
-    struct lk_out *out;     /* owned; NULL: nothing waits */
-    struct lk_dial *dial;   /* owned; OPENING only */
+    struct lk_out *out;         /* owned; NULL: nothing waits */
+    struct lk_dial *dial;       /* owned; OPENING only */
     struct lk_conn *stalled_on; /* whose backlog this one waits for */
-    struct lk_node node;       /* in one of the worker's lists: conns, deaf, closing, dead */
-    struct lk_node todo_node;  /* in the worker's todo */
-    struct lk_node stall_node; /* in stalled_on->out->stalled */
+    struct lk_node node;        /* in one of the worker's lists: conns, deaf, closing, dead */
+    struct lk_node todo_node;   /* in the worker's todo */
+    struct lk_node stall_node;  /* in stalled_on->out->stalled */
 };
 
 /* A connection for that end; `fd` may be -1 until it is dialled. */

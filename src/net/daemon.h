@@ -8,8 +8,8 @@
 
 /* Becomes `user` (NULL or "": stays who it is). False: why is logged; also when it would go on as root. */
 bool lk_daemon_become(const char *user);
-/* Goes to the background. The caller's parent waits and exits: 0 once lk_daemon_ready was called with what this returns, 1
- * if the process ends before. -1: it could not fork. */
+/* Goes to the background. The caller's parent waits and exits: 0 once lk_daemon_ready was called with what this
+ * returns, 1 if the process ends before. -1: it could not fork. */
 int lk_daemon_detach(void);
 void lk_daemon_ready(int ready_fd);
 /* False: another process has the pidfile. Removes one whose process is gone. */

@@ -1,5 +1,5 @@
-/* Dialling: an OPEN effect becomes a connected socket, or a reason why not. The name is resolved, each of its addresses is
- * tried in turn. There is no time-out here: the core closes an end that takes too long. */
+/* Dialling: an OPEN effect becomes a connected socket, or a reason why not. The name is resolved, each of its addresses
+ * is tried in turn. There is no time-out here: the core closes an end that takes too long. */
 #ifndef LK_NET_DIAL_H
 #define LK_NET_DIAL_H
 

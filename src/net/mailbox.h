@@ -26,12 +26,12 @@ enum lk_message_kind {
     LK_MESSAGE_CLIENT,   /* a connection just accepted */
     LK_MESSAGE_SETTINGS, /* new settings, with a reference */
     LK_MESSAGE_COMMAND,
-    LK_MESSAGE_REQUEST,  /* a console command that every worker carries out (admin/request.h) */
-    LK_MESSAGE_ANSWER,   /* the same, carried out: for the worker of the client that asked */
+    LK_MESSAGE_REQUEST, /* a console command that every worker carries out (admin/request.h) */
+    LK_MESSAGE_ANSWER,  /* the same, carried out: for the worker of the client that asked */
     /* to the main thread */
-    LK_MESSAGE_RELOAD,   /* asked for on the console: request */
-    LK_MESSAGE_STOP,     /* SHUTDOWN on the console: command */
-    LK_MESSAGE_ENDED,    /* a worker's thread is about to return */
+    LK_MESSAGE_RELOAD, /* asked for on the console: request */
+    LK_MESSAGE_STOP,   /* SHUTDOWN on the console: command */
+    LK_MESSAGE_ENDED,  /* a worker's thread is about to return */
 };
 
 enum lk_command {
@@ -58,7 +58,7 @@ struct lk_message {
 
 struct lk_mailbox {
     pthread_mutex_t mutex;
-    int fd; /* the eventfd, for the reader's loop */
+    int fd;                  /* the eventfd, for the reader's loop */
     struct lk_message *ring; /* owned */
     size_t first, count;
 };

@@ -1,5 +1,6 @@
-/* The main thread: starts the workers, accepts clients and hands them over, takes signals, reloads the settings, and ends
- * the process. It holds no session; what it wants of a worker goes through the worker's mailbox, and theirs through its own. */
+/* The main thread: starts the workers, accepts clients and hands them over, takes signals, reloads the settings, and
+ * ends the process. It holds no session; what it wants of a worker goes through the worker's mailbox, and theirs
+ * through its own. */
 #ifndef LK_NET_MASTER_H
 #define LK_NET_MASTER_H
 

@@ -11,8 +11,8 @@ void lk_reload_log(int level, const struct lk_buf *lines);
 /* Opens the main log as settings and command line say. */
 bool lk_reload_open_log(const struct lk_settings *s, const struct lk_start *start, bool to_stderr);
 struct lk_journal_options lk_reload_journal(const struct lk_settings *s);
-/* RELOAD: reads the files anew; all goes on with the old settings if there is a mistake. `r` (NULL: SIGHUP) is told what is
- * wrong. */
+/* RELOAD: reads the files anew; all goes on with the old settings if there is a mistake. `r` (NULL: SIGHUP) is told
+ * what is wrong. */
 void lk_reload(struct lk_master *m, struct lk_request *r);
 
 #endif

@@ -18,7 +18,7 @@ struct name {
     struct lk_node node;
     struct lk_resolver *resolver;
     char *text;
-    bool asking;                          /* an answer is awaited */
+    bool asking;                               /* an answer is awaited */
     struct evdns_getaddrinfo_request *request; /* NULL: none, or answered while it was being made */
     int64_t good_until_us;
     struct lk_addresses found;
@@ -57,8 +57,7 @@ lk_resolver_free(struct lk_resolver *r)
 {
     if (!r)
         return;
-    LK_LIST_EACH(&r->names, struct name, node, n)
-    {
+    LK_LIST_EACH (&r->names, struct name, node, n) {
         if (n->request)
             evdns_getaddrinfo_cancel(n->request);
     }
@@ -67,8 +66,7 @@ lk_resolver_free(struct lk_resolver *r)
         /* Cancelled requests call back from the loop, and free themselves then. */
         (void)event_base_loop(r->base, EVLOOP_NONBLOCK);
     }
-    LK_LIST_EACH(&r->names, struct name, node, n)
-    {
+    LK_LIST_EACH (&r->names, struct name, node, n) {
         free_name(r, n);
     }
     free(r->resolv_conf);
@@ -138,8 +136,7 @@ numeric(const char *text, struct lk_addresses *found)
 static struct name *
 name_of(struct lk_resolver *r, const char *text, int64_t now_us)
 {
-    LK_LIST_EACH(&r->names, struct name, node, n)
-    {
+    LK_LIST_EACH (&r->names, struct name, node, n) {
         if (strcmp(n->text, text) == 0)
             return n;
         if (r->names.count > NAMES_MAX && !n->asking && n->good_until_us <= now_us)

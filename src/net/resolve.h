@@ -1,5 +1,5 @@
-/* Names of hosts to addresses, without blocking: libevent's resolver (DNS and /etc/hosts) behind a cache. Addresses are kept
- * for dns_max_ttl, failures for dns_nxdomain_ttl. One a worker; of its thread. */
+/* Names of hosts to addresses, without blocking: libevent's resolver (DNS and /etc/hosts) behind a cache. Addresses are
+ * kept for dns_max_ttl, failures for dns_nxdomain_ttl. One a worker; of its thread. */
 #ifndef LK_NET_RESOLVE_H
 #define LK_NET_RESOLVE_H
 
@@ -13,8 +13,8 @@
 struct lk_resolver;
 
 struct lk_addresses {
-    size_t count;    /* 0: failed */
-    const char *why; /* then: the reason, a constant */
+    size_t count;                                /* 0: failed */
+    const char *why;                             /* then: the reason, a constant */
     union lk_address list[LK_RESOLVE_ADDRESSES]; /* their ports are not set */
 };
 

@@ -15,7 +15,8 @@ struct lk_socket_names {
     int remote_port, local_port;
 };
 
-/* TCP_NODELAY, keepalive, time-out and buffer size of a TCP socket. What accept() gives inherits them from the listener. */
+/* TCP_NODELAY, keepalive, time-out and buffer size of a TCP socket. What accept() gives inherits them from the
+ * listener. */
 void lk_socket_tune(int fd, const struct lk_settings *s);
 /* The address of folder/.s.PGSQL.port; "@" at the start means the abstract name space. 0: too long. */
 socklen_t lk_socket_unix(struct sockaddr_un *un, const char *folder, int port);

@@ -32,8 +32,7 @@ static bool
 flushing(const struct lk_worker *w)
 {
     bool found = false;
-    LK_LIST_EACH(&w->closing, struct lk_conn, node, c)
-    {
+    LK_LIST_EACH (&w->closing, struct lk_conn, node, c) {
         found = found || c->state == LK_CONN_FLUSHING;
     }
     return found;
@@ -213,8 +212,7 @@ on_tick(evutil_socket_t fd, short what, void *arg)
         lk_core_tick(w->core, w->now);
         lk_apply_effects(w);
     }
-    LK_LIST_EACH(&w->requests, struct pending, node, p)
-    {
+    LK_LIST_EACH (&w->requests, struct pending, node, p) {
         if (run_request(w, p->request)) {
             lk_list_remove(&w->requests, &p->node);
             free(p);
@@ -240,8 +238,7 @@ drop_message(const struct lk_message *m)
 static void
 close_all(struct lk_list *conns)
 {
-    LK_LIST_EACH(conns, struct lk_conn, node, c)
-    {
+    LK_LIST_EACH (conns, struct lk_conn, node, c) {
         c->end = NULL;
         lk_conn_destroy(c);
     }
@@ -342,8 +339,7 @@ lk_worker_free(struct lk_worker *w)
         (void)event_del(&w->tick_event);
         lk_core_free(w->core);
     }
-    LK_LIST_EACH(&w->requests, struct pending, node, p)
-    {
+    LK_LIST_EACH (&w->requests, struct pending, node, p) {
         if (lk_request_leave(p->request))
             lk_request_free(p->request);
         free(p);

@@ -1,5 +1,5 @@
-/* A worker: a thread with an event loop, a core, and everything that its clients and servers need. Workers share nothing
- * that a query touches; what must reach one comes by its mailbox. */
+/* A worker: a thread with an event loop, a core, and everything that its clients and servers need. Workers share
+ * nothing that a query touches; what must reach one comes by its mailbox. */
 #ifndef LK_NET_WORKER_H
 #define LK_NET_WORKER_H
 
@@ -30,15 +30,15 @@ struct lk_worker {
     struct lk_resolver *resolver;
     struct lk_journal *journal;
     const struct lk_console_host *host;
-    struct lk_now now;      /* of the callback under way */
-    uint64_t turn;          /* counts callbacks */
-    struct lk_conn *source; /* whose input is being processed */
+    struct lk_now now;                         /* of the callback under way */
+    uint64_t turn;                             /* counts callbacks */
+    struct lk_conn *source;                    /* whose input is being processed */
     struct lk_list conns, deaf, closing, dead; /* struct lk_conn.node */
-    struct lk_list todo;    /* struct lk_conn.todo_node */
-    struct lk_list requests; /* of the console, that take longer */
-    bool stopping;          /* ends when the core says so */
-    bool ending;            /* the core is shut down; last bytes leave */
-    int64_t ending_us;      /* since when */
+    struct lk_list todo;                       /* struct lk_conn.todo_node */
+    struct lk_list requests;                   /* of the console, that take longer */
+    bool stopping;                             /* ends when the core says so */
+    bool ending;                               /* the core is shut down; last bytes leave */
+    int64_t ending_us;                         /* since when */
     uint8_t input[LK_CONN_HEAD_ROOM + LK_CONN_READ_BYTES];
 };
 
