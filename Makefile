@@ -74,7 +74,16 @@ $(BUILD)/$(1): $(1).c $(BUILD)/flags $(foreach b,$(BELOW_$(2)),$(BUILD)/$(b).a)
 endef
 $(foreach t,$(UNIT_SRC:%.c=%),$(eval $(call unit,$(t),$(word 3,$(subst /, ,$(t))))))
 
--include $(OBJ:.o=.d) $(MAIN_OBJ:.o=.d) $(UNIT_BIN:=.d)
+# The player of scenarios links session.a and what lies below it.
+REPLAY_BIN = $(BUILD)/tests/replay/play
+REPLAY_OBJ = $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/replay/*.c))
+$(BUILD)/tests/replay/%.o: tests/replay/%.c $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(CC) $(LK_CFLAGS) -MMD -MP -c -o $@ $<
+$(REPLAY_BIN): $(REPLAY_OBJ) $(foreach b,$(BELOW_session),$(BUILD)/$(b).a)
+	$(CC) $(LK_CFLAGS) $(LDFLAGS) -o $@ $^ $(LK_LIBS)
+
+-include $(OBJ:.o=.d) $(MAIN_OBJ:.o=.d) $(UNIT_BIN:=.d) $(REPLAY_OBJ:.o=.d)
 
 # ---- what people call
 
@@ -98,12 +107,12 @@ run: ## the demo's PostgreSQL and Lockkeeper, kept running for your own psql
 
 check: ## build and run all tests with a private PostgreSQL; the last line counts them
 	@$(MAKE) deps
-	@$(MAKE) $(JOBS) all $(UNIT_BIN)
-	@LK_BIN=$(DAEMON) PYTHON=$(PYTHON) tests/run_check.sh $(UNIT_BIN) --integration
+	@$(MAKE) $(JOBS) all $(UNIT_BIN) $(REPLAY_BIN)
+	@LK_BIN=$(DAEMON) PYTHON=$(PYTHON) tests/run_check.sh $(UNIT_BIN) $(REPLAY_BIN) --integration
 
-check-unit: ## unit and property tests alone
-	@$(MAKE) $(JOBS) $(UNIT_BIN)
-	@tests/run_check.sh $(UNIT_BIN)
+check-unit: ## unit, property and replay tests alone
+	@$(MAKE) $(JOBS) $(UNIT_BIN) $(REPLAY_BIN)
+	@tests/run_check.sh $(UNIT_BIN) $(REPLAY_BIN)
 
 check-integration: ## integration tests alone; T=… narrows them (T="tests/integration/test_console.py -x")
 	@$(MAKE) $(JOBS) all
@@ -126,7 +135,7 @@ LINT_SRC = $(wildcard src/*.[ch] src/*/*.[ch])
 lint: ## includes point down, sizes, no sleeping in tests, links of the docs, cppcheck
 	@conf/deps.sh lint
 	@awk -f conf/layers.awk src/LAYERS $(LINT_SRC)
-	@awk -f conf/lengths.awk $(LINT_SRC) $(UNIT_SRC)
+	@awk -f conf/lengths.awk $(LINT_SRC) $(UNIT_SRC) $(wildcard tests/replay/*.[ch])
 	@! grep -rnE '(^|[^_[:alnum:]])(u|nano)?sleep(\(| [0-9$$])' tests --include=*.py --include=*.c --include=*.sh
 	@for f in conf/*.sh tests/*.sh .ci/run; do bash -n $$f || exit 1; done
 	@$(PYTHON) tests/docs/check_links.py
