@@ -40,7 +40,7 @@ until_true() {
 free_port() {
     /usr/bin/python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
 }
-say() { printf '\n\033[1m%s\033[0m\n' "$*"; }
+say() { [ -t 1 ] && printf '\n\033[1m%s\033[0m\n' "$*" || printf '\n%s\n' "$*"; }
 sql() { psql -XAtq "host=127.0.0.1 port=$lk_port dbname=app user=app application_name=${app:-demo}" -c "$1" 2>&1; }
 show_sql() { printf '   %s> %s\n' "${app:-demo}" "$1"; sql "$1" | sed 's/^/   /'; }
 records() { grep -c "\"event\": *\"$1\"" "$dir/leaks.jsonl" 2>/dev/null || true; }

@@ -118,7 +118,7 @@ class Postgres:
         self.socket_dir = self.dir
         self.data = os.path.join(self.dir, "data")
         self.logfile = os.path.join(self.dir, "postgres.log")
-        self.process = None
+        self.process = self.admin = None
         subprocess.run(run_as("KILL") + [pg_bin("initdb"), "-D", self.data, "-U", "postgres", "-A", "trust", "-N",
                                          "--locale=C", "-E", "UTF8"],
                        check=True, stdout=subprocess.DEVNULL, cwd="/tmp")
@@ -143,6 +143,9 @@ class Postgres:
             return False
 
     def stop(self, how=signal.SIGINT):
+        if self.admin is not None:
+            self.admin.close()
+            self.admin = None
         if self.process and self.process.poll() is None:
             self.process.send_signal(how)
             try:
@@ -155,8 +158,13 @@ class Postgres:
         return psycopg.connect(host=self.host, port=self.port, dbname=dbname, user=user, autocommit=autocommit,
                                connect_timeout=10, **kw)
 
-    def one(self, sql, args=None, dbname="app", user="postgres"):
-        """The rows of a statement run directly as superuser."""
+    def one(self, sql, args=None, dbname="postgres", user="postgres"):
+        """The rows of a statement run directly as superuser; the connection to "postgres" is kept for the next."""
+        if dbname == "postgres" and user == "postgres":
+            if self.admin is None or self.admin.closed:
+                self.admin = self.connect("postgres", "postgres")
+            cur = self.admin.execute(sql, args)
+            return cur.fetchall() if cur.description else []
         with self.connect(dbname, user) as conn:
             cur = conn.execute(sql, args)
             return cur.fetchall() if cur.description else []

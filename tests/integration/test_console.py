@@ -310,6 +310,7 @@ def fails_to_connect(daemon):
 def test_usr1_pauses_and_usr2_resumes(daemon):
     conn = daemon.raw()
     conn.simple("select 1")
+    wait_until(lambda: daemon.pool()["sv_active"] == 0, what="its probe is done")
     daemon.signal(signal.SIGUSR1)
     wait_until(lambda: not daemon_active(daemon))
     conn.send(rawpg.query("select 5"))

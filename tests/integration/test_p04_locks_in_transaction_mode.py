@@ -145,11 +145,13 @@ def test_p04_a_deadlocks_victim_keeps_its_session_locks(pg, lk):
     b.simple("select pg_advisory_lock(9411)")
     a.send(rawpg.query("select pg_advisory_lock(9411)"))
     wait_until(lambda: any(not r[2] for r in pg.locks()), what="a waiter")
+    b.send(rawpg.query("select pg_advisory_lock(9410)"))
     with pytest.raises(rawpg.ServerError) as e:
-        b.simple("select pg_advisory_lock(9410)")
+        a.rows()  # waited longest, so finds the deadlock
     assert e.value.sqlstate == "40P01"
-    assert b.simple("select pg_advisory_unlock(9411)") == [["t"]]
-    assert a.rows() == [[""]]
+    assert a.simple("select pg_advisory_unlock(9410)") == [["t"]]
+    assert b.rows() == [[""]]
+    assert held(pg) == ["9410 X", "9411 X"]
 
 
 def test_p04_xact_locks_behave_as_ever(pg, pair):

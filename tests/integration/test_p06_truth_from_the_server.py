@@ -15,7 +15,7 @@ def test_p06_a_lock_skipped_after_an_error_is_not_held(pg, one):
     conn = one.raw()
     conn.send(rawpg.parse("", "select 1/0"), rawpg.bind(), rawpg.execute(),
               rawpg.parse("", "select pg_advisory_lock(9701)"), rawpg.bind(), rawpg.execute(), rawpg.sync())
-    assert rawpg.types(conn.until()) == "12EZ"
+    assert rawpg.types(conn.until()) == "1EZ"
     wait_unpinned(one)
     assert held(pg) == [] and one.leaks() == []
 

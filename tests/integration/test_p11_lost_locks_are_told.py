@@ -7,7 +7,8 @@ from locklib import leak_of
 def test_p11_a_killed_backend_ends_its_idle_holder_with_fatal(pg, lk):
     daemon = lk({"default_pool_size": 2})
     conn = daemon.raw()
-    pid = int(conn.simple("select pg_backend_pid() from pg_advisory_lock(9801)")[0][0])
+    conn.simple("select pg_advisory_lock(9801)")
+    pid = int(conn.simple("select pg_backend_pid()")[0][0])
     pg.one("select pg_terminate_backend(%s)", (pid,))
     messages = conn.until_closed()
     error = rawpg.fields(messages[-1].body)
@@ -35,6 +36,7 @@ def test_p11_an_unpinned_idle_backend_may_die_unnoticed(pg, lk):
     daemon = lk({"default_pool_size": 1})
     conn = daemon.connect()
     pid = conn.execute("select pg_backend_pid()").fetchone()[0]
+    wait_until(lambda: daemon.pool()["sv_active"] == 0, what="its probe is done")
     pg.one("select pg_terminate_backend(%s)", (pid,))
     wait_until(lambda: pid not in pg.backends(), what="the backend is gone")
     wait_until(lambda: daemon.console("SHOW SERVERS") == [], what="the pooler saw it")

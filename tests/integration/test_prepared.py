@@ -192,7 +192,7 @@ def test_psycopg_prepares_inside_pipelines(lk):
 def test_a_statement_prepared_in_an_aborted_pipeline_is_not_there(two):
     conn = two.raw()
     conn.send(rawpg.parse("", "select 1/0"), rawpg.bind(), rawpg.execute(), rawpg.parse("skipped", "select 1"), rawpg.sync())
-    assert rawpg.types(conn.until()) in ("12EZ", "1EZ")
+    assert rawpg.types(conn.until()) == "1EZ"
     conn.send(rawpg.bind("", "skipped"), rawpg.sync())
     assert rawpg.fields(conn.until()[0].body)["C"] == "26000"
     conn.send(rawpg.parse("skipped", "select 8"), rawpg.bind("", "skipped"), rawpg.execute(), rawpg.sync())

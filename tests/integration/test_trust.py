@@ -88,7 +88,7 @@ def test_a_hidden_lock_makes_its_statement_a_touch(pg, lk, hidden):
 
 def test_a_sample_finds_the_lock_that_a_trusted_statement_takes_later(pg, lk, hidden):
     pg.one("create or replace function sometimes(k bigint) returns void language plpgsql as "
-           "$$ begin if k > 100 then perform pg_advisory_lock(k); end if; end $$")
+           "$$ begin if k > 100 then perform pg_advisory_lock(k); end if; end $$", dbname="app")
     daemon = lk({"default_pool_size": 1, "advisory_trust_after": 2, "advisory_probe_sample": 3,
                  "advisory_unlock_all": "tracked"})
     conn = daemon.connect()
