@@ -148,6 +148,8 @@ lk_server_close(struct lk_core *core, struct lk_server *s, const char *why, enum
     struct lk_pool *pool = s->seat.pool;
     if (s->state == LK_SERVER_GONE)
         return;
+    if (!s->failure.sqlstate[0])
+        lk_error_set(&s->failure, "08006", "%s", why);
     if (s->client)
         lk_tell_lost(core, s);
     else if (s->state == LK_SERVER_CLEANING)
@@ -158,6 +160,8 @@ lk_server_close(struct lk_core *core, struct lk_server *s, const char *why, enum
         static const uint8_t terminate[] = {'X', 0, 0, 0, 4};
         lk_step_send(core, &s->end, lk_span_make(terminate, sizeof(terminate)));
     }
+    if (s->state < LK_SERVER_IDLE && reason == LK_REASON_BACKEND_CLOSED)
+        lk_server_login_failed(core, pool, &s->failure);
     lk_effects_close(&core->effects, &s->end, !polite);
     s->end.dead = true;
     lk_cancel_forget(core, s, NULL);
@@ -173,12 +177,9 @@ lk_server_close(struct lk_core *core, struct lk_server *s, const char *why, enum
 void
 lk_server_lost(struct lk_core *core, struct lk_server *s, const char *why)
 {
-    if (s->state == LK_SERVER_CONNECT || s->state == LK_SERVER_LOGIN) {
-        struct lk_error e;
-        lk_error_set(&e, "08006", "server login has been failing, cached error: %s (server_login_retry)", why);
+    if (s->state < LK_SERVER_IDLE) {
         lk_log(LK_LOG_WARNING, "%s: cannot connect to the server: %s", lk_server_label(s), why);
-        lk_server_login_failed(core, s->seat.pool, &e);
-        lk_server_close(core, s, "login failed", LK_REASON_BACKEND_CLOSED, false);
+        lk_server_close(core, s, why, LK_REASON_BACKEND_CLOSED, false);
         return;
     }
     if (s->client)
@@ -400,6 +401,7 @@ on_ready(struct lk_core *core, struct lk_server *s, struct lk_span whole, struct
             lk_evidence_ran(core, s, r);
         }
         struct lk_stats *stats = &s->seat.pool->stats;
+        stats->queries++;
         stats->query_us += (uint64_t)(core->now.mono_us - s->request_us);
         if (s->status == 'I') {
             stats->transactions++;

@@ -112,7 +112,7 @@ struct lk_server {
     bool probe_settled;        /* a probe has answered and nothing has run since */
     int64_t used_us;           /* since it was lent, for the probe meter */
     struct lk_login *login;    /* LOGIN only */
-    struct lk_error failure;   /* an ErrorResponse while logging in */
+    struct lk_error failure;   /* why its login failed, once it has */
     bool said_farewell;        /* its FATAL went to its client, which needs none of ours */
     struct lk_params params;
     char *authorization;       /* session_authorization as reported; owned */

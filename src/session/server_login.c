@@ -134,7 +134,6 @@ fail(struct lk_core *core, struct lk_server *s, const struct lk_error *e)
 {
     s->failure = *e;
     lk_log(LK_LOG_WARNING, "%s: server login failed: %s %s", lk_server_label(s), e->sqlstate, e->message);
-    lk_server_login_failed(core, s->seat.pool, e);
     lk_server_close(core, s, "login failed", LK_REASON_BACKEND_CLOSED, false);
 }
 

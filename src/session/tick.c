@@ -2,8 +2,8 @@
 #include "session/step.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 
+#include "base/log.h"
 #include "session/cancel.h"
 #include "session/link.h"
 
@@ -154,21 +154,42 @@ check_server(struct lk_core *core, struct lk_server *s)
     }
 }
 
+static uint64_t
+mean(uint64_t now, uint64_t before, uint64_t of)
+{
+    return of > 0 ? (now - before) / of : 0;
+}
+
 static void
 average(struct lk_pool *pool, int64_t period_us)
 {
-    uint64_t *now = &pool->stats.assignments, *last = &pool->last_stats.assignments, *mean = &pool->average.assignments;
-    struct lk_stats d;
-    uint64_t *delta = &d.assignments;
-    for (size_t i = 0; i < sizeof(struct lk_stats) / sizeof(uint64_t); i++) {
-        delta[i] = now[i] - last[i];
-        mean[i] = delta[i] * (uint64_t)LK_SECOND_US / (uint64_t)period_us;
-    }
-    /* times are means of one, not of a second */
-    pool->average.transaction_us = d.transactions ? d.transaction_us / d.transactions : 0;
-    pool->average.query_us = d.queries ? d.query_us / d.queries : 0;
-    pool->average.wait_us = d.assignments ? d.wait_us / d.assignments : 0;
+    const struct lk_stats *n = &pool->stats, *b = &pool->last_stats;
+    uint64_t s = (uint64_t)(period_us / LK_SECOND_US);
+    pool->average = (struct lk_stats){
+        .assignments = mean(n->assignments, b->assignments, s),
+        .transactions = mean(n->transactions, b->transactions, s),
+        .queries = mean(n->queries, b->queries, s),
+        .received = mean(n->received, b->received, s),
+        .sent = mean(n->sent, b->sent, s),
+        .client_parses = mean(n->client_parses, b->client_parses, s),
+        .server_parses = mean(n->server_parses, b->server_parses, s),
+        .binds = mean(n->binds, b->binds, s),
+        .transaction_us = mean(n->transaction_us, b->transaction_us, s),
+        .query_us = mean(n->query_us, b->query_us, s),
+        .wait_us = mean(n->wait_us, b->wait_us, s),
+    };
     pool->last_stats = pool->stats;
+}
+
+static void
+log_stats(const struct lk_pool *pool)
+{
+    const struct lk_stats *a = &pool->average;
+    lk_log(LK_LOG_INFO,
+        "stats %s/%s: %" PRIu64 " xacts/s, %" PRIu64 " queries/s, in %" PRIu64 " B/s, out %" PRIu64 " B/s, xact %" PRIu64
+        " us, query %" PRIu64 " us, wait %" PRIu64 " us",
+        pool->route.database, pool->route.user, a->transactions, a->queries, a->received, a->sent,
+        mean(a->transaction_us, 0, a->transactions), mean(a->query_us, 0, a->queries), mean(a->wait_us, 0, a->assignments));
 }
 
 static void
@@ -179,8 +200,11 @@ check_pools(struct lk_core *core)
     {
         if (lk_list_first(&pool->waiters) || (pool->clients > 0 && pool->route.min_pool_size > 0))
             lk_link_serve(core, pool);
-        if (period)
-            average(pool, core->now.mono_us - core->stats_us);
+        if (!period)
+            continue;
+        average(pool, core->now.mono_us - core->stats_us);
+        if (core->settings->log_stats)
+            log_stats(pool);
     }
     if (period)
         core->stats_us = core->now.mono_us;
