@@ -3,7 +3,7 @@
 # usage: conf/deps.sh [bench|lint]   adds what the benchmark, or make lint, needs
 set -eu
 
-packages="make gcc libc6-dev libevent-dev libssl-dev libinih-dev libpg-query-dev libprotobuf-c-dev uthash-dev
+packages="make gcc libc6-dev libevent-dev libssl-dev libpg-query-dev libprotobuf-c-dev uthash-dev
 libjansson-dev libcmocka-dev postgresql postgresql-client python3 python3-pytest python3-psycopg python3-psycopg2"
 case "${1:-}" in
 bench) packages="$packages pgbouncer" ;;
