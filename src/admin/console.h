@@ -6,8 +6,6 @@
 
 #include "admin/request.h"
 
-#define LK_VERSION "0.1.0"
-
 enum lk_stop { LK_STOP_NOW, LK_STOP_WAIT_FOR_SERVERS, LK_STOP_WAIT_FOR_CLIENTS };
 
 /* What the shell offers; one a worker, or one for all. None of the functions may free the client or run a step of the

@@ -2,7 +2,7 @@
 
 #include <stdio.h>
 
-#include "admin/console.h"
+#include "base/version.h"
 #include "config/option.h"
 
 static void
@@ -68,7 +68,7 @@ lk_show_logged_in(const struct lk_client *c)
 void
 lk_show_version(struct lk_table *t, const struct lk_show *from)
 {
-    lk_table_add(t, "Lockkeeper " LK_VERSION);
+    lk_table_add(t, LK_VERSION_TEXT);
 }
 
 void

@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "admin/console.h"
+#include "base/version.h"
 
 /* --- stand-ins --- */
 static struct {

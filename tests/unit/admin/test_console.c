@@ -134,7 +134,7 @@ a_view_of_the_asker_alone_is_answered_at_once(void **state)
     assert_frames("TDC");
     struct lk_msg_value value;
     assert_true(lk_msg_row_value(body_of(1), 0, &value, NULL));
-    assert_true(lk_span_is(value.data, "Lockkeeper " LK_VERSION));
+    assert_true(lk_span_is(value.data, LK_VERSION_TEXT));
     assert_string_equal((const char *)body_of(2).p, "SHOW");
     assert_null(h->broadcast);
 }
