@@ -120,15 +120,16 @@ what_has_no_effect_yet_is_warned_of_only_when_changed(void **state)
 {
     struct files *f = *state;
     assert_non_null(
-        files_load_main(f, "dns_max_ttl = 15\nso_reuseport = 0\nworkers = 1\nadvisory_sweep_interval = 10.0\n"
+        files_load_main(f, "dns_zone_check_period = 0\npkt_buf = 4096\nworkers = 1\nadvisory_sweep_interval = 10.0\n"
                            "advisory_catalog = yes\nserver_tls_sslmode = allow\nquery_wait_notify = 5"));
     assert_string_equal(files_warnings(f), "");
-    assert_non_null(files_load_main(f, "dns_max_ttl = 16\nso_reuseport = 1\nworkers = 4\nadvisory_sweep_interval = 0\n"
+    assert_non_null(files_load_main(f, "dns_zone_check_period = 1\npkt_buf = 8192\nworkers = 4\n"
+                                       "advisory_sweep_interval = 0\n"
                                        "client_tls_sslmode = prefer\nauth_query = SELECT 1\n"
                                        "[databases]\na = target_session_attrs=any load_balance_hosts=round-robin\n"
                                        "b = target_session_attrs=primary host=h1,h2 advisory_max_pins=3"));
-    files_assert_warning(f, "lk.ini:3", "dns_max_ttl = 16: has no effect in this version");
-    files_assert_warning(f, "lk.ini:4", "so_reuseport");
+    files_assert_warning(f, "lk.ini:3", "dns_zone_check_period = 1: has no effect in this version");
+    files_assert_warning(f, "lk.ini:4", "pkt_buf");
     files_assert_warning(f, "lk.ini:5", "workers = 4: this version runs one worker");
     files_assert_warning(f, "lk.ini:6", "advisory_sweep_interval");
     files_assert_warning(f, "lk.ini:7", "connect in the clear");
@@ -139,6 +140,16 @@ what_has_no_effect_yet_is_warned_of_only_when_changed(void **state)
     assert_null(strstr(files_warnings(f), "lk.ini:10:"));
     assert_string_equal(lk_settings_database(f->s, "b")->host, "h1");
     assert_int_equal(f->s->workers, 4);
+}
+
+static void
+what_has_an_effect_is_not_warned_of(void **state)
+{
+    struct files *f = *state;
+    assert_non_null(files_load_main(f, "dns_max_ttl = 16\ndns_nxdomain_ttl = 3\nserver_round_robin = 1\n"
+                                       "so_reuseport = 1\ntcp_defer_accept = 0\nmax_packet_size = 65536\n"
+                                       "log_stats = 0\nleak_log_events = leak,leak_summary,hidden,lost,pin,unpin"));
+    assert_string_equal(files_warnings(f), "");
 }
 
 static void
@@ -373,6 +384,7 @@ main(void)
         FILES_TEST(all_mistakes_are_told_at_once_with_their_lines),
         FILES_TEST(what_this_version_cannot_keep_is_refused),
         FILES_TEST(what_has_no_effect_yet_is_warned_of_only_when_changed),
+        FILES_TEST(what_has_an_effect_is_not_warned_of),
         FILES_TEST(peers_are_read_for_mistakes_and_warned_of),
         FILES_TEST(the_last_of_two_lines_in_one_section_counts),
         FILES_TEST(one_key_in_both_main_sections_is_a_mistake),
