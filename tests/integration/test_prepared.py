@@ -222,7 +222,8 @@ def test_more_statements_than_a_backend_keeps(lk):
 @pytest.mark.parametrize("mode", ["session", "transaction"])
 def test_pgbench_with_prepared_statements(pg, lk, mode):
     daemon = lk({"pool_mode": mode, "default_pool_size": 4})
-    out = subprocess.run([pg_bin("pgbench"), "-n", "-M", "prepared", "-c", "4" if mode == "session" else "8", "-t", "50",
+    clients = "4" if mode == "session" else "8"
+    out = subprocess.run([pg_bin("pgbench"), "-n", "-M", "prepared", "-c", clients, "-j", clients, "-t", "50",
                           "-f", "/dev/stdin", "-h", daemon.host, "-p", str(daemon.port), "-U", "app", "app"],
                          input="\\set n random(1, 9)\nselect :n + 1;\nbegin;\nselect :n * 2;\ncommit;\n",
                          capture_output=True, text=True)
