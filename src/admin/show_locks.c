@@ -7,6 +7,7 @@
 /* Statements are shown as leak_log_query has them in the records. The last one is kept: the locks of one statement come
  * one after the other. */
 struct statements {
+    const struct lk_settings *settings;
     const char *how;
     const struct lk_text *text;
     char *normalized; /* owned */
@@ -48,7 +49,7 @@ static struct statements
 statements_begin(const struct lk_core *core)
 {
     const char *how = core->settings->leak_log_query;
-    return (struct statements){.how = how ? how : "normalized"};
+    return (struct statements){.settings = core->settings, .how = how ? how : "normalized"};
 }
 
 static void
@@ -80,8 +81,10 @@ add_key(struct lk_table *t, struct lk_key key)
 
 /* The columns of ADVISORY_LOCKS up to the mode. */
 static void
-add_lock_head(struct lk_table *t, const struct lk_server *s, struct lk_key key, enum lk_lock_mode mode)
+add_lock_head(struct lk_table *t, const struct lk_settings *settings, const struct lk_server *s, struct lk_key key,
+    enum lk_lock_mode mode)
 {
+    char text[LK_KEY_TEXT];
     lk_table_add_uint(t, s->id);
     lk_table_add_uint(t, s->pid);
     add_id(t, s->who);
@@ -89,14 +92,15 @@ add_lock_head(struct lk_table *t, const struct lk_server *s, struct lk_key key, 
     lk_table_add(t, s->seat.pool->route.database);
     lk_table_add(t, s->seat.pool->route.user);
     add_key(t, key);
-    lk_table_add(t, NULL);
+    lk_key_format(key, text);
+    lk_table_add(t, lk_settings_lock_name(settings, text));
     lk_table_add(t, lk_mode_name(mode));
 }
 
 static void
 add_held(struct lk_table *t, const struct lk_server *s, const struct lk_held *held, struct statements *shown)
 {
-    add_lock_head(t, s, held->key, held->mode);
+    add_lock_head(t, shown->settings, s, held->key, held->mode);
     add_count(t, held->count);
     lk_table_add(t, "t");
     lk_show_time_ms(t, held->since.wall_us);
@@ -139,7 +143,7 @@ add_waits(struct lk_table *t, const struct lk_server *s, struct statements *show
         const struct lk_function *fn = calls[i].call->fn;
         if (fn->op != LK_CALL_LOCK || fn->xact || calls[i].bound != LK_BOUND_KEY)
             continue;
-        add_lock_head(t, s, calls[i].key, fn->mode);
+        add_lock_head(t, shown->settings, s, calls[i].key, fn->mode);
         lk_table_add(t, NULL);
         lk_table_add(t, "f");
         lk_table_add(t, NULL);

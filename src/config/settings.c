@@ -256,6 +256,18 @@ lk_settings_ignores_parameter(const struct lk_settings *s, struct lk_span name)
     return false;
 }
 
+const char *
+lk_settings_lock_name(const struct lk_settings *s, const char *key)
+{
+    for (size_t i = 0; i < s->name_count; i++) {
+        const char *pattern = s->names[i].pattern;
+        size_t n = strlen(pattern);
+        if (strcmp(pattern, key) == 0 || (n > 1 && pattern[n - 1] == '*' && strncmp(pattern, key, n - 1) == 0))
+            return s->names[i].name;
+    }
+    return NULL;
+}
+
 void
 lk_settings_restart_needed(const struct lk_settings *old, const struct lk_settings *now, struct lk_buf *out)
 {

@@ -161,6 +161,9 @@ const struct lk_user_settings *lk_settings_user(const struct lk_settings *s, con
 bool lk_settings_list_has(const char *list, const char *name);
 /* Parameters named in ignore_startup_parameters. */
 bool lk_settings_ignores_parameter(const struct lk_settings *s, struct lk_span name);
+/* The name that [advisory_names] gives to a lock's key ("42", "1001,7"), by the key itself or its first half and "*"; NULL:
+ * none. Of several the first counts. */
+const char *lk_settings_lock_name(const struct lk_settings *s, const char *key);
 /* For warnings at RELOAD: names of settings that differ but only take effect at a restart; one "name\n" each. */
 void lk_settings_restart_needed(const struct lk_settings *old, const struct lk_settings *now, struct lk_buf *out);
 /* A copy that shares nothing with the original, one reference: where console SET makes its change. */

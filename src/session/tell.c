@@ -37,32 +37,18 @@ record_new(struct lk_core *core, const struct lk_server *s, enum lk_event event)
     return r;
 }
 
-/* The name that [advisory_names] gives to a key: an exact key, or a prefix "1001,*". */
-static const char *
-name_of(const struct lk_core *core, struct lk_key key)
-{
-    char text[LK_KEY_TEXT];
-    lk_key_format(key, text);
-    const struct lk_settings *st = core->settings;
-    for (size_t i = 0; i < st->name_count; i++) {
-        const char *pattern = st->names[i].pattern;
-        size_t n = strlen(pattern);
-        if (strcmp(pattern, text) == 0 || (n > 1 && pattern[n - 1] == '*' && strncmp(pattern, text, n - 1) == 0))
-            return st->names[i].name;
-    }
-    return NULL;
-}
-
 static void
 set_lock(struct lk_core *core, struct lk_record *r, struct lk_key key, enum lk_lock_mode mode, uint32_t count)
 {
+    char text[LK_KEY_TEXT];
+    lk_key_format(key, text);
     r->lock.present = true;
     r->lock.key_known = true;
     r->lock.key = key;
     r->lock.mode_known = true;
     r->lock.mode = mode;
     r->lock.count = count;
-    r->lock.name = lk_mem_dup(name_of(core, key));
+    r->lock.name = lk_mem_dup(lk_settings_lock_name(core->settings, text));
 }
 
 static void

@@ -379,6 +379,9 @@ advisory_locks_are_those_of_the_ledgers(void **state)
 {
     struct world *w = world_new(0);
     struct lk_server *s = add_holder(w);
+    struct lk_name_settings named[] = {{.pattern = (char[]){"9527"}, .name = (char[]){"nightly billing"}}};
+    w->settings.names = named;
+    w->settings.name_count = 1;
     lk_ledger_lock(&s->ledger, lk_key_pair(-1, 42), LK_MODE_SHARED, NULL, NOW);
     lk_ledger_lock(&s->ledger, lk_key_pair(-1, 42), LK_MODE_SHARED, NULL, NOW);
     struct lk_table t = answer_of("ADVISORY_LOCKS", w, NULL);
@@ -394,6 +397,7 @@ advisory_locks_are_those_of_the_ledgers(void **state)
         {"user", "app"},
         {"space", "bigint"},
         {"key", "9527"},
+        {"name", "nightly billing"},
         {"mode", "exclusive"},
         {"count", "1"},
         {"granted", "t"},
@@ -405,6 +409,7 @@ advisory_locks_are_those_of_the_ledgers(void **state)
     assert_null(cell(&t, 0, "waiting_since"));
     assert_string_equal(cell(&t, 1, "space"), "int4pair");
     assert_string_equal(cell(&t, 1, "key"), "-1,42");
+    assert_null(cell(&t, 1, "name"));
     assert_string_equal(cell(&t, 1, "mode"), "shared");
     assert_string_equal(cell(&t, 1, "count"), "2");
     assert_null(cell(&t, 1, "statement"));

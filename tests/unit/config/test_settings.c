@@ -82,6 +82,22 @@ ignored_parameters_are_known_in_any_case(void **state)
 }
 
 static void
+locks_are_named_by_their_key_or_its_first_half(void **state)
+{
+    struct files *f = *state;
+    assert_non_null(
+        files_load_main(f, "[advisory_names]\n42 = nightly billing\n1001,7 = seventh\n1001,* = job_sync\n-1,-7 = x"));
+    assert_string_equal(lk_settings_lock_name(f->s, "42"), "nightly billing");
+    assert_string_equal(lk_settings_lock_name(f->s, "1001,7"), "seventh");
+    assert_string_equal(lk_settings_lock_name(f->s, "1001,-8"), "job_sync");
+    assert_string_equal(lk_settings_lock_name(f->s, "-1,-7"), "x");
+    assert_null(lk_settings_lock_name(f->s, "1001"));
+    assert_null(lk_settings_lock_name(f->s, "10011,1"));
+    assert_null(lk_settings_lock_name(f->s, "4"));
+    assert_null(lk_settings_lock_name(f->s, "421"));
+}
+
+static void
 settings_that_take_a_restart_are_named_when_they_differ(void **state)
 {
     struct files *f = *state;
@@ -180,6 +196,7 @@ main(void)
         FILES_TEST(references_may_be_taken_by_several_threads),
         FILES_TEST(lookups_find_names_but_the_fallback_only_by_its_own_call),
         cmocka_unit_test(lists_are_searched_by_whole_names),
+        FILES_TEST(locks_are_named_by_their_key_or_its_first_half),
         FILES_TEST(ignored_parameters_are_known_in_any_case),
         FILES_TEST(settings_that_take_a_restart_are_named_when_they_differ),
         FILES_TEST(a_copy_shares_nothing_and_holds_everything),
