@@ -31,7 +31,7 @@ struct lk_params {
 /* The number of a parameter by name (any case), or -1. */
 int lk_param_find(const struct lk_core *core, struct lk_span name);
 const char *lk_param_name(const struct lk_core *core, int param);
-/* The one copy of that value in this core; NULL without memory or when more than LK_INTERN_MAX values are held. */
+/* The one copy of that value in this core, kept while anybody uses it (lk_params_tidy); NULL without memory. */
 const char *lk_param_intern(struct lk_core *core, struct lk_span value);
 /* Appends to the server one parametrised set_config() statement for all values in which it differs from its client, and
  * notes its answer in the reply queue. Nothing to do: does nothing. */
