@@ -2,7 +2,7 @@
 
 #include <strings.h>
 
-#include "base/mem.h"
+#include "sql/lex.h"
 
 static const char WORD[] = "advisory";
 #define WORD_N (sizeof(WORD) - 1)
@@ -40,7 +40,23 @@ search(struct lk_span s)
     return s.n > 0 && (has_word(s, 'v') || has_word(s, 'V') || has_unicode_name(s));
 }
 
-enum { BEFORE, DASH, LINE, SLASH, BLOCK, BLOCK_STAR, BLOCK_SLASH, INSIDE_WORD, DECIDED };
+/* EXECUTE runs a text that stands elsewhere. */
+static bool
+executes(struct lk_span sql)
+{
+    struct lk_lex lex = lk_lex_start(sql);
+    struct lk_lexeme t;
+    do
+        (void)lk_lex_next(&lex, &t);
+    while (t.kind == LK_LEX_SELF && *t.p == ';');
+    return lk_lexeme_is(&t, "execute") && lk_lex_next(&lex, &t);
+}
+
+bool
+lk_gate(struct lk_span sql)
+{
+    return search(sql) || executes(sql);
+}
 
 static bool
 is_letter(uint8_t c)
@@ -52,115 +68,6 @@ static bool
 is_digit(uint8_t c)
 {
     return c >= '0' && c <= '9';
-}
-
-static bool
-is_name_byte(uint8_t c)
-{
-    return is_letter(c) || is_digit(c) || c == '_' || c == '$' || c >= 0x80;
-}
-
-static uint8_t
-before_word(struct lk_gate_window *w, uint8_t c)
-{
-    if (c == ' ' || (c >= '\t' && c <= '\r') || c == ';')
-        return BEFORE;
-    if (c == '-')
-        return DASH;
-    if (c == '/')
-        return SLASH;
-    w->matched = 1;
-    return (c | 0x20) == 'e' ? INSIDE_WORD : DECIDED;
-}
-
-static uint8_t
-inside_word(struct lk_gate_window *w, uint8_t c)
-{
-    static const char execute[] = "execute";
-    if (w->matched == sizeof(execute) - 1) {
-        w->hit = w->hit || !is_name_byte(c);
-        return DECIDED;
-    }
-    return (c | 0x20) == execute[w->matched++] ? INSIDE_WORD : DECIDED;
-}
-
-/* One byte on the way to the first word. */
-static uint8_t
-first_word_step(struct lk_gate_window *w, uint8_t c)
-{
-    switch (w->state) {
-    case BEFORE:
-        return before_word(w, c);
-    case DASH:
-        return c == '-' ? LINE : DECIDED;
-    case LINE:
-        return c == '\n' || c == '\r' ? BEFORE : LINE;
-    case SLASH:
-        w->depth = 1;
-        return c == '*' ? BLOCK : DECIDED;
-    case BLOCK_STAR:
-        if (c == '/')
-            return --w->depth == 0 ? BEFORE : BLOCK;
-        return c == '*' ? BLOCK_STAR : BLOCK;
-    case BLOCK_SLASH:
-        if (c == '*') {
-            w->depth++;
-            return BLOCK;
-        }
-        return c == '/' ? BLOCK_SLASH : BLOCK;
-    case BLOCK:
-        return c == '*' ? BLOCK_STAR : c == '/' ? BLOCK_SLASH : BLOCK;
-    case INSIDE_WORD:
-        return inside_word(w, c);
-    default:
-        return DECIDED;
-    }
-}
-
-static void
-find_first_word(struct lk_gate_window *w, struct lk_span s)
-{
-    for (size_t i = 0; i < s.n && w->state != DECIDED; i++)
-        w->state = first_word_step(w, s.p[i]);
-}
-
-bool
-lk_gate(struct lk_span sql)
-{
-    struct lk_gate_window w = {0};
-    find_first_word(&w, sql);
-    return w.hit || search(sql);
-}
-
-static void
-keep_tail(struct lk_gate_window *w, struct lk_span piece)
-{
-    size_t keep = WORD_N - 1;
-    if (piece.n >= keep) {
-        memcpy(w->tail, piece.p + piece.n - keep, keep);
-        w->tail_n = (uint8_t)keep;
-        return;
-    }
-    size_t all = w->tail_n + piece.n, drop = all > keep ? all - keep : 0;
-    memmove(w->tail, w->tail + drop, w->tail_n - drop);
-    w->tail_n = (uint8_t)(w->tail_n - drop);
-    memcpy(w->tail + w->tail_n, piece.p, piece.n);
-    w->tail_n = (uint8_t)(w->tail_n + piece.n);
-}
-
-void
-lk_gate_feed(struct lk_gate_window *w, struct lk_span piece)
-{
-    if (w->hit || piece.n == 0)
-        return;
-    find_first_word(w, piece);
-    uint8_t border[2 * WORD_N];
-    size_t head = piece.n < WORD_N - 1 ? piece.n : WORD_N - 1;
-    memcpy(border, w->tail, w->tail_n);
-    memcpy(border + w->tail_n, piece.p, head);
-    if (!w->hit)
-        w->hit = search(lk_span_make(border, w->tail_n + head)) || search(piece);
-    keep_tail(w, piece);
 }
 
 /* Names as PostgreSQL compares them: letters in lower case and digits only. */
