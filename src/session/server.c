@@ -516,7 +516,7 @@ on_message(struct lk_core *core, struct lk_server *s, struct lk_frame *f, struct
         return;
     case 'S':
         if (lk_msg_parameter_status(f->body, &param) && lk_params_reported(core, s, &param))
-            pass(core, s, s->state == LK_SERVER_LINKED ? NULL : r, whole);
+            pass(core, s, NULL, whole);
         return;
     default:
         if (!r || !on_answer(core, s, f, whole))
