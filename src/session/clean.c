@@ -109,10 +109,11 @@ probe_done(struct lk_core *core, struct lk_server *s)
     struct lk_pool *pool = s->seat.pool;
     int64_t took = core->now.mono_us - s->probe_began_us;
     if (s->ours_failed[0]) {
-        /* 26000: a DO block ran DISCARD ALL or DEALLOCATE ALL unseen */
-        bool again = strcmp(s->ours_failed, "26000") == 0 && s->tries++ == 0;
-        lk_parsed_clear(&s->parsed);
-        s->probe_parsed = false;
+        /* 26000: a DO block ran DISCARD ALL or DEALLOCATE ALL unseen; 57014: a cancel meant for the client's statement */
+        bool gone = strcmp(s->ours_failed, "26000") == 0, cancelled = strcmp(s->ours_failed, "57014") == 0;
+        bool again = (gone || cancelled) && s->tries++ == 0;
+        if (gone)
+            lk_server_forget_parsed(s);
         s->probe_failed = !again;
         lk_ledger_doubt(&s->ledger, LK_UNSURE_ERROR);
         return;

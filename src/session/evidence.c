@@ -76,7 +76,7 @@ lk_evidence_ran(struct lk_core *core, struct lk_server *s, const struct lk_reply
     run->texts++;
     run->ended = core->now;
     run->in_transaction |= s->status != 'I';
-    s->probe_settled = false;
+    s->probe_settled = s->probe_failed = false;
     if (!a)
         lk_ledger_doubt(&s->ledger, LK_UNSURE_TOUCH);
     if (!a || a->plan || r->watch) {

@@ -58,34 +58,58 @@ push(struct lk_server *s, enum lk_reply_kind kind, enum lk_reply_purpose purpose
     return r;
 }
 
+/* Closes one of the server's statements. */
+static bool
+close_named(struct lk_core *core, struct lk_server *s, struct lk_statement *st)
+{
+    struct lk_buf out = {0};
+    if (!push(s, LK_REPLY_CLOSE, LK_FOR_EVICT, st, NULL))
+        return false;
+    lk_build_target(&out, 'C', 'S', st->name);
+    lk_parsed_drop(&s->parsed, st);
+    return send_buf(core, s, &out);
+}
+
 /* Closes the least recently used statements of the server until there is room for one more. */
 static bool
 make_room(struct lk_core *core, struct lk_server *s)
 {
-    while (lk_parsed_count(&s->parsed) >= (unsigned)core->settings->max_prepared_statements) {
-        struct lk_statement *old = lk_parsed_oldest(&s->parsed);
-        struct lk_buf out = {0};
-        if (!push(s, LK_REPLY_CLOSE, LK_FOR_EVICT, old, NULL))
+    while (lk_parsed_count(&s->parsed) >= (unsigned)core->settings->max_prepared_statements)
+        if (!close_named(core, s, lk_parsed_oldest(&s->parsed)))
             return false;
-        lk_build_target(&out, 'C', 'S', old->name);
-        lk_parsed_drop(&s->parsed, old);
-        if (!send_buf(core, s, &out))
-            return false;
-    }
     return true;
+}
+
+/* Does the server have it, or will it before what is sent now? */
+static bool
+parsed_for_sure(struct lk_server *s, const struct lk_statement *st)
+{
+    return lk_parsed_has(&s->parsed, st) && !lk_replies_unsettled(&s->replies, st);
+}
+
+/* Parses the statement on the server under its own name. One whose earlier Parse may yet be skipped is closed before, so
+ * that either way it is parsed afterwards. `noted`: the name in the reply. */
+static bool
+add_named(struct lk_core *core, struct lk_client *c, struct lk_statement *st, enum lk_reply_purpose purpose, const char *noted)
+{
+    struct lk_server *s = c->server;
+    if (lk_parsed_has(&s->parsed, st) ? !close_named(core, s, st) : !make_room(core, s))
+        return false;
+    struct lk_reply *r = push(s, LK_REPLY_PARSE, purpose, st, noted);
+    if (!r)
+        return false;
+    lk_replies_adds(&s->replies, r);
+    lk_parsed_add(&s->parsed, st);
+    return send_parse(core, c, st, st->name);
 }
 
 /* Sees to it that the server has the statement under its own name. */
 static bool
 ensure_named(struct lk_core *core, struct lk_client *c, struct lk_statement *st)
 {
-    struct lk_server *s = c->server;
-    if (lk_parsed_has(&s->parsed, st))
+    if (parsed_for_sure(c->server, st))
         return true;
-    if (!make_room(core, s) || !push(s, LK_REPLY_PARSE, LK_FOR_PREPARE, st, st->name))
-        return false;
-    lk_parsed_add(&s->parsed, st);
-    return send_parse(core, c, st, st->name);
+    return add_named(core, c, st, LK_FOR_PREPARE, st->name);
 }
 
 static bool
@@ -141,28 +165,25 @@ parse_named(struct lk_core *core, struct lk_client *c, struct lk_span name, stru
         lk_error_set(&e, "42P05", "prepared statement \"%.*s\" already exists", (int)name.n, (const char *)name.p);
         return refuse(core, s, &e) ? LK_EXTENDED_DONE : LK_EXTENDED_NO_MEMORY;
     }
-    /* in an aborted transaction PostgreSQL says so before it looks at the name */
-    bool answered = maps && lk_parsed_has(&s->parsed, st) && !(s->status == 'E' && s->replies.count == 0);
-    if (maps && !answered && !make_room(core, s))
-        return LK_EXTENDED_NO_MEMORY;
+    /* in an aborted transaction PostgreSQL says so before it looks at the name: it is asked */
+    bool aborted = s->status == 'E' && s->replies.count == 0;
     char *own_name = lk_mem_dup_span(name);
-    struct lk_reply *r =
-        push(s, LK_REPLY_PARSE, answered ? LK_FOR_NOBODY : LK_FOR_CLIENT, known ? NULL : st, known ? NULL : own_name);
+    bool pushed;
+    if (!maps || aborted) {
+        pushed = push(s, LK_REPLY_PARSE, LK_FOR_CLIENT, known ? NULL : st, known ? NULL : own_name) != NULL;
+        c->pool->stats.server_parses++;
+        lk_step_send(core, &s->end, whole);
+    } else if (parsed_for_sure(s, st)) {
+        pushed = push(s, LK_REPLY_PARSE, LK_FOR_NOBODY, st, own_name) != NULL;
+    } else {
+        pushed = add_named(core, c, st, LK_FOR_CLIENT, own_name);
+    }
     free(own_name);
-    if (!r)
+    if (!pushed)
         return LK_EXTENDED_NO_MEMORY;
     if (!known)
         lk_prepared_put(&c->prepared, name, st);
-    if (answered) {
-        lk_server_answer_ours(core, s);
-        return LK_EXTENDED_DONE;
-    }
-    if (maps) {
-        lk_parsed_add(&s->parsed, st);
-        return send_parse(core, c, st, st->name) ? LK_EXTENDED_DONE : LK_EXTENDED_NO_MEMORY;
-    }
-    c->pool->stats.server_parses++;
-    lk_step_send(core, &s->end, whole);
+    lk_server_answer_ours(core, s);
     return LK_EXTENDED_DONE;
 }
 
@@ -289,7 +310,7 @@ lk_extended_bind(
         struct lk_span params = there.n == total ? m->rest : lk_span_make(NULL, 0);
         watch = lk_watch_bind(st->analysis, params, st->type_count, st->types, &failed);
     }
-    if (failed || !lk_replies_push(&s->replies, LK_REPLY_BIND, LK_FOR_CLIENT)) {
+    if (failed || !push(s, LK_REPLY_BIND, LK_FOR_CLIENT, mapped ? st : NULL, NULL)) {
         lk_watch_free(watch);
         return LK_EXTENDED_NO_MEMORY;
     }
@@ -313,7 +334,7 @@ lk_extended_describe(struct lk_core *core, struct lk_client *c, struct lk_span b
         return LK_EXTENDED_BAD;
     if (m.kind == 'S' && !resolve(core, c, m.name, &st, &mapped))
         return LK_EXTENDED_NO_MEMORY;
-    if (!lk_replies_push(&s->replies, LK_REPLY_DESCRIBE, LK_FOR_CLIENT))
+    if (!push(s, LK_REPLY_DESCRIBE, LK_FOR_CLIENT, mapped ? st : NULL, NULL))
         return LK_EXTENDED_NO_MEMORY;
     if (!mapped) {
         lk_step_send(core, &s->end, whole);
@@ -396,13 +417,11 @@ lk_extended_deallocate(struct lk_core *core, struct lk_client *c, const struct l
     if (instead.n == 0)
         return;
     struct lk_statement *st = lk_prepared_find(&c->prepared, lk_span_str(a->verb_name));
-    if (!lk_parsed_has(&s->parsed, st)) {
+    if (!parsed_for_sure(s, st)) {
         /* with a Sync of its own: after a failed Parse the backend would pass over the Query */
         static const uint8_t sync[] = {'S', 0, 0, 0, 4};
-        if (!push(s, LK_REPLY_PARSE, LK_FOR_DRAIN, st, st->name) || !send_parse(core, c, st, st->name) ||
-            !push(s, LK_REPLY_SYNC, LK_FOR_DRAIN, NULL, NULL))
+        if (!add_named(core, c, st, LK_FOR_DRAIN, st->name) || !push(s, LK_REPLY_SYNC, LK_FOR_DRAIN, NULL, NULL))
             return;
-        lk_parsed_add(&s->parsed, st);
         lk_step_send(core, &s->end, lk_span_make(sync, sizeof(sync)));
     }
     lk_build_query(&out, instead);

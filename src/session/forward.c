@@ -59,6 +59,18 @@ lk_forward_mode(struct lk_core *core, const struct lk_client *c)
     };
 }
 
+/* A Query's text is sent once and as it came, so that another of its shape may stand for it, unless records show it in
+ * full. */
+static struct lk_analysis *
+analyse(struct lk_core *core, const struct lk_client *c, struct lk_span sql)
+{
+    const char *shown = core->settings->leak_log_query;
+    struct lk_sql_mode mode = lk_forward_mode(core, c);
+    if (shown && shown[0] == 'f')
+        return lk_analysis_cache_get(core->analyses, sql, mode);
+    return lk_analysis_cache_get_alike(core->analyses, sql, mode);
+}
+
 static enum outcome
 on_query(struct lk_core *core, struct lk_client *c, const struct lk_frame *f, struct lk_span whole)
 {
@@ -73,7 +85,7 @@ on_query(struct lk_core *core, struct lk_client *c, const struct lk_frame *f, st
             violation(core, c, "invalid string in message");
             return DONE;
         }
-        a = lk_analysis_cache_get(core->analyses, lk_span_make(f->body.p, (size_t)(end - f->body.p)), lk_forward_mode(core, c));
+        a = analyse(core, c, lk_span_make(f->body.p, (size_t)(end - f->body.p)));
         if (a)
             watch = lk_watch_query(a, &failed);
     }
@@ -150,7 +162,7 @@ static enum outcome
 on_copy_end(struct lk_core *core, struct lk_client *c, const struct lk_frame *f, struct lk_span whole)
 {
     struct lk_server *s = c->server;
-    if (s->copy != LK_COPY_IN && s->replies.count > 0 && !lk_replies_push(&s->replies, LK_REPLY_COPY_END, LK_FOR_NOBODY)) {
+    if (s->replies.count > 0 && !lk_replies_push(&s->replies, LK_REPLY_COPY_END, LK_FOR_NOBODY)) {
         out_of_memory(core, c);
         return DONE;
     }

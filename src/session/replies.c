@@ -72,6 +72,27 @@ lk_replies_push(struct lk_replies *q, enum lk_reply_kind kind, enum lk_reply_pur
     return r;
 }
 
+void
+lk_replies_adds(struct lk_replies *q, struct lk_reply *r)
+{
+    r->adds = true;
+    q->adding++;
+}
+
+bool
+lk_replies_unsettled(const struct lk_replies *q, const struct lk_statement *st)
+{
+    bool parsed = false;
+    for (uint32_t i = 0; q->adding > 0 && i < q->count; i++) {
+        const struct lk_reply *r = slot(q, i);
+        if (r->kind == LK_REPLY_SYNC && parsed)
+            return true;
+        if (r->kind == LK_REPLY_PARSE && r->adds && r->statement == st)
+            parsed = true;
+    }
+    return false;
+}
+
 struct lk_reply *
 lk_replies_head(const struct lk_replies *q)
 {
@@ -87,6 +108,7 @@ lk_replies_at(const struct lk_replies *q, uint32_t index)
 void
 lk_replies_pop(struct lk_replies *q)
 {
+    q->adding -= q->ring[q->head].adds;
     lk_reply_release(&q->ring[q->head]);
     q->head = (q->head + 1) & (q->room - 1);
     q->count--;

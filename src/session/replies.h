@@ -41,11 +41,12 @@ enum lk_reply_purpose {
 struct lk_reply {
     uint8_t kind;
     uint8_t purpose;
+    bool adds;                      /* PARSE: it put its statement into the server's set (lk_replies_adds) */
     bool failed;                    /* an ErrorResponse has come for it */
     bool no_rows;                   /* its last tag says 0 rows */
     struct lk_analysis *analysis;   /* QUERY, EXECUTE of the client: what runs; a reference. NULL: not known */
     struct lk_watch *watch;         /* owned; NULL: no touch */
-    struct lk_statement *statement; /* PARSE, CLOSE: a reference or NULL (unnamed Parse: the statement too) */
+    struct lk_statement *statement; /* PARSE, CLOSE, and BIND, DESCRIBE of a mapped one: a reference or NULL */
     char *name;                     /* PARSE, CLOSE: the client's name for it; owned; NULL: unnamed */
     struct lk_error *error;         /* REFUSAL: owned */
 };
@@ -53,6 +54,7 @@ struct lk_reply {
 struct lk_replies {
     struct lk_reply *ring; /* owned; NULL while never used */
     uint32_t head, count, room;
+    uint32_t adding; /* entries with `adds` */
     bool unsynced; /* extended messages were sent since the last Sync: no ReadyForQuery is coming for them */
     bool skipping; /* the server skips to a Sync that has not been sent yet */
 };
@@ -64,6 +66,10 @@ void lk_replies_clear(struct lk_replies *q);
 /* The new last entry, zeroed but for kind and purpose; NULL: no memory or LK_REPLIES_MAX. While the queue is skipping only a
  * Sync may be pushed (it ends the skipping): nothing else gets an answer. */
 struct lk_reply *lk_replies_push(struct lk_replies *q, enum lk_reply_kind kind, enum lk_reply_purpose purpose);
+/* Marks the entry as one that adds its statement to the server's set. */
+void lk_replies_adds(struct lk_replies *q, struct lk_reply *r);
+/* Is the statement's Parse outstanding with a Sync behind it? Then it may yet be skipped, while what is sent now won't be. */
+bool lk_replies_unsettled(const struct lk_replies *q, const struct lk_statement *st);
 struct lk_reply *lk_replies_head(const struct lk_replies *q);
 struct lk_reply *lk_replies_at(const struct lk_replies *q, uint32_t index);
 /* Frees what the head holds and takes it off. */

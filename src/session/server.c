@@ -229,18 +229,19 @@ static void
 undo(struct lk_server *s, const struct lk_reply *r)
 {
     struct lk_client *c = s->client;
-    if (r->kind == LK_REPLY_PARSE && r->statement && r->name) {
+    if (r->kind == LK_REPLY_PARSE && r->purpose == LK_FOR_PROBE) {
+        s->probe_parsed = false;
+    } else if (r->kind == LK_REPLY_PARSE && r->statement && r->name) {
         struct lk_span name = lk_span_str(r->name);
         if (c && r->purpose <= LK_FOR_NOBODY && lk_prepared_find(&c->prepared, name) == r->statement)
             lk_prepared_drop(&c->prepared, name);
-        if (r->purpose != LK_FOR_NOBODY)
+        if (r->adds)
             lk_parsed_drop(&s->parsed, r->statement);
     } else if (r->kind == LK_REPLY_PARSE && r->statement) {
-        lk_server_set_unnamed(s, NULL);
-        if (c)
+        if (s->unnamed == r->statement)
+            lk_server_set_unnamed(s, NULL);
+        if (c && c->unnamed == r->statement && r->purpose == LK_FOR_CLIENT)
             lk_client_set_unnamed(c, NULL);
-    } else if (r->kind == LK_REPLY_PARSE && r->purpose == LK_FOR_PROBE) {
-        s->probe_parsed = false;
     } else if (r->kind == LK_REPLY_CLOSE && r->statement) {
         if (r->purpose == LK_FOR_EVICT)
             lk_parsed_add(&s->parsed, r->statement);
@@ -249,16 +250,19 @@ undo(struct lk_server *s, const struct lk_reply *r)
     }
 }
 
-/* After an error in the extended protocol the backend skips to Sync; so does the queue. */
+/* After an error in the extended protocol the backend skips to Sync; so does the queue, the last note being undone first. */
 static void
 skip_to_sync(struct lk_server *s)
 {
-    struct lk_reply *r;
-    while ((r = lk_replies_head(&s->replies)) && r->kind != LK_REPLY_SYNC) {
-        undo(s, r);
-        lk_replies_pop(&s->replies);
-    }
+    uint32_t n = 0;
+    const struct lk_reply *r;
+    while ((r = lk_replies_at(&s->replies, n)) && r->kind != LK_REPLY_SYNC)
+        n++;
     s->replies.skipping = r == NULL;
+    for (uint32_t i = n; i-- > 0;)
+        undo(s, lk_replies_at(&s->replies, i));
+    while (n-- > 0)
+        lk_replies_pop(&s->replies);
 }
 
 static void
@@ -296,8 +300,9 @@ on_error(struct lk_core *core, struct lk_server *s, struct lk_span whole, struct
         if (r->watch)
             lk_watch_failed(r->watch, &s->ledger);
         /* a statement that we thought it had: a function ran DISCARD ALL or DEALLOCATE ALL unseen */
-        if (lk_span_is(lk_msg_error_field(body, 'C'), "26000"))
-            lk_parsed_clear(&s->parsed);
+        bool uses = r->kind == LK_REPLY_BIND || r->kind == LK_REPLY_DESCRIBE;
+        if (uses && r->statement && lk_span_is(lk_msg_error_field(body, 'C'), "26000"))
+            lk_server_forget_parsed(s);
     } else {
         struct lk_span code = lk_msg_error_field(body, 'C'), text = lk_msg_error_field(body, 'M');
         (void)snprintf(s->ours_failed, sizeof(s->ours_failed), "%.*s", (int)code.n, (const char *)code.p);
@@ -311,13 +316,31 @@ on_error(struct lk_core *core, struct lk_server *s, struct lk_span whole, struct
     skip_to_sync(s);
 }
 
-static void
-forget_statements(struct lk_server *s)
+void
+lk_server_forget_parsed(struct lk_server *s)
 {
     lk_parsed_clear(&s->parsed);
     s->probe_parsed = false;
-    if (s->client)
-        lk_prepared_clear(&s->client->prepared);
+    for (uint32_t i = 1; s->replies.adding > 0 && i < s->replies.count; i++) {
+        const struct lk_reply *r = lk_replies_at(&s->replies, i);
+        if (r->adds)
+            lk_parsed_add(&s->parsed, r->statement);
+    }
+}
+
+/* The client's statements are gone, but for those that it has parsed behind. */
+static void
+forget_statements(struct lk_server *s)
+{
+    lk_server_forget_parsed(s);
+    if (!s->client)
+        return;
+    lk_prepared_clear(&s->client->prepared);
+    for (uint32_t i = 1; i < s->replies.count; i++) {
+        const struct lk_reply *r = lk_replies_at(&s->replies, i);
+        if (r->kind == LK_REPLY_PARSE && r->statement && r->name && r->purpose <= LK_FOR_NOBODY)
+            lk_prepared_put(&s->client->prepared, lk_span_str(r->name), r->statement);
+    }
 }
 
 /* Tags that change what we know, whoever's statement it was and however it was hidden. */
@@ -410,13 +433,12 @@ on_ready(struct lk_core *core, struct lk_server *s, struct lk_span whole, struct
             if (s->client)
                 s->client->transaction_us = 0;
         }
-        if (s->client) {
+        if (s->client)
             s->client->state_us = core->now.mono_us;
-            if (s->replies.count == 1)
-                s->client->request_us = 0;
-        }
     }
     pop(core, s);
+    if (s->client && lk_replies_quiet(&s->replies))
+        s->client->request_us = 0;
     if (purpose > LK_FOR_REFUSAL)
         lk_clean_ours_done(core, s, purpose);
     if (s->state != LK_SERVER_GONE)
@@ -461,6 +483,11 @@ on_answer(struct lk_core *core, struct lk_server *s, struct lk_frame *f, struct 
         on_ready(core, s, whole, f->body);
         return true;
     case '1':
+        if (r->adds)
+            lk_parsed_add(&s->parsed, r->statement);
+        pass(core, s, r, whole);
+        pop(core, s);
+        return true;
     case '2':
     case '3':
         pass(core, s, r, whole);

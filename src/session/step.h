@@ -57,6 +57,8 @@ void lk_server_lost(struct lk_core *core, struct lk_server *s, const char *why);
 /* Closes it; its client gets FATAL, held locks are told. polite: with Terminate. */
 void lk_server_close(struct lk_core *core, struct lk_server *s, const char *why, enum lk_reason reason, bool polite);
 void lk_server_set_unnamed(struct lk_server *s, struct lk_statement *st);
+/* Its prepared statements are gone, but for those whose Parse is still outstanding. */
+void lk_server_forget_parsed(struct lk_server *s);
 /* Answers that are ours to give and have come to the head of its queue go out to the client. */
 void lk_server_answer_ours(struct lk_core *core, struct lk_server *s);
 const char *lk_server_label(const struct lk_server *s);

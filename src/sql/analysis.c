@@ -67,18 +67,30 @@ read_words(struct lk_analysis *a, const struct lk_fingerprint *f, struct lk_span
         a->verb_name = read_name(name);
 }
 
+void
+lk_analysis_scan(struct lk_span sql, const struct lk_hash_key *key, struct lk_fingerprint *out)
+{
+    lk_fingerprint_make(lk_span_head(sql, sql.n < LK_SQL_TEXT_MAX ? sql.n : LK_SQL_TEXT_MAX), key, out);
+}
+
 struct lk_analysis *
 lk_analysis_make(struct lk_span sql, struct lk_sql_mode mode, const struct lk_hash_key *key)
 {
     struct lk_fingerprint f;
-    lk_fingerprint_make(lk_span_head(sql, sql.n < LK_SQL_TEXT_MAX ? sql.n : LK_SQL_TEXT_MAX), key, &f);
-    struct lk_text *text = lk_text_new(sql, f.hash);
+    lk_analysis_scan(sql, key, &f);
+    return lk_analysis_finish(sql, mode, &f);
+}
+
+struct lk_analysis *
+lk_analysis_finish(struct lk_span sql, struct lk_sql_mode mode, const struct lk_fingerprint *f)
+{
+    struct lk_text *text = lk_text_new(sql, f->hash);
     if (!text)
         return NULL;
     struct lk_analysis *a = LK_NEW(struct lk_analysis);
     a->refs = 1;
     a->text = text;
-    read_words(a, &f, sql, mode);
+    read_words(a, f, sql, mode);
     if (a->trust == LK_TRUST_ALWAYS || !lk_gate(sql))
         return a;
     a->plan = a->trust == LK_TRUST_NEVER ? lk_recognise_unsure() : lk_recognise(lk_span_make(text->sql, text->n));

@@ -38,6 +38,10 @@ struct lk_sql_mode {
 
 /* Analyses a text without any cache. NULL only when there is no memory. Owner: the caller, one reference. */
 struct lk_analysis *lk_analysis_make(struct lk_span sql, struct lk_sql_mode mode, const struct lk_hash_key *key);
+/* The same in two halves: the pass over the text, which costs no memory, and what is made of it. */
+struct lk_fingerprint;
+void lk_analysis_scan(struct lk_span sql, const struct lk_hash_key *key, struct lk_fingerprint *out);
+struct lk_analysis *lk_analysis_finish(struct lk_span sql, struct lk_sql_mode mode, const struct lk_fingerprint *f);
 struct lk_analysis *lk_analysis_ref(struct lk_analysis *a);
 /* Accepts NULL. */
 void lk_analysis_unref(struct lk_analysis *a);
@@ -48,5 +52,9 @@ struct lk_analysis_cache *lk_analysis_cache_new(size_t max_bytes, struct lk_hash
 void lk_analysis_cache_free(struct lk_analysis_cache *c);
 /* As lk_analysis_make; returns a reference of the caller's. */
 struct lk_analysis *lk_analysis_cache_get(struct lk_analysis_cache *c, struct lk_span sql, struct lk_sql_mode mode);
+/* The same, but for a text that is no touch, has no comment and was not seen before, the analysis may be that of another
+ * text of the same fingerprint: all but its constants is right. For texts that are sent once and whose constants nobody
+ * will ask for. */
+struct lk_analysis *lk_analysis_cache_get_alike(struct lk_analysis_cache *c, struct lk_span sql, struct lk_sql_mode mode);
 
 #endif

@@ -1,7 +1,5 @@
 #include "sql/lex.h"
 
-#include <strings.h>
-
 enum { START = 1, IDENT = 2, DIGIT = 4, SPACE = 8, OP = 16 };
 
 /* clang-format off */
@@ -281,12 +279,6 @@ lk_lex_next(struct lk_lex *lex, struct lk_lexeme *t)
     t->n = (size_t)(q - p);
     lex->p = q;
     return true;
-}
-
-bool
-lk_lexeme_is(const struct lk_lexeme *t, const char *word)
-{
-    return t->kind == LK_LEX_WORD && t->n == strlen(word) && strncasecmp((const char *)t->p, word, t->n) == 0;
 }
 
 size_t

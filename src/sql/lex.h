@@ -3,6 +3,8 @@
 #ifndef LK_SQL_LEX_H
 #define LK_SQL_LEX_H
 
+#include <strings.h>
+
 #include "base/span.h"
 
 enum lk_lex_kind {
@@ -38,8 +40,13 @@ lk_lex_start(struct lk_span sql)
 /* The next token, white space and comments left out. False at the end; t->kind is LK_LEX_END then. */
 bool lk_lex_next(struct lk_lex *lex, struct lk_lexeme *t);
 
-/* Is it this word? `word` in lower case. */
-bool lk_lexeme_is(const struct lk_lexeme *t, const char *word);
+/* Is it this word? `word` in lower case. Most are told apart by their first letter. */
+static inline bool
+lk_lexeme_is(const struct lk_lexeme *t, const char *word)
+{
+    return t->kind == LK_LEX_WORD && (*t->p | 0x20) == (uint8_t)word[0] && t->n == strlen(word) &&
+           strncasecmp((const char *)t->p, word, t->n) == 0;
+}
 
 /* A bound on the tokens that PostgreSQL's scanner would find (each operator character counts as one); stops counting at
  * `enough`. */
