@@ -67,7 +67,7 @@ def pg(folder):
         server.prepare_databases()
         yield server
     finally:
-        server.stop()
+        server.stop(signal.SIGQUIT)  # its data goes away with it: no checkpoint
 
 
 @pytest.fixture

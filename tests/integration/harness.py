@@ -230,7 +230,7 @@ class Daemon:
     """A running `lockkeeper CONFIG.ini`. LK_BIN names the binary; PgBouncer too is understood (locks are left out)."""
 
     def __init__(self, folder, pg, binary, settings=None, databases=None, users=None, userlist=None, locks_ini=None,
-                 extra="", args=("-q",), pidfile=False):
+                 extra="", args=("-q",), pidfile=False, asan=""):
         self.folder, self.pg, self.binary = folder, pg, binary
         self.is_pgbouncer = os.path.basename(binary) == "pgbouncer"
         self.dir = folder.make("d")
@@ -240,6 +240,7 @@ class Daemon:
         self.errfile = os.path.join(self.dir, "daemon.err")
         self.leakfile = os.path.join(self.dir, "leaks.jsonl")
         self.args = list(args)
+        self.asan = asan
         self.process = None
         self.opened = []
         self.exit_wanted = 0
@@ -284,8 +285,7 @@ class Daemon:
     # -- life
 
     def start(self):
-        env = dict(os.environ, ASAN_OPTIONS="exitcode=99:detect_leaks=1:abort_on_error=0",
-                   UBSAN_OPTIONS="print_stacktrace=1", LSAN_OPTIONS="exitcode=99")
+        env = dict(os.environ, ASAN_OPTIONS="exitcode=99:detect_leaks=1:" + self.asan, UBSAN_OPTIONS="print_stacktrace=1", LSAN_OPTIONS="exitcode=99")
         with open(self.errfile, "a") as err:
             self.process = subprocess.Popen(run_as("QUIT") + [self.binary] + self.args + [self.ini], stdout=err,
                                             stderr=err, stdin=subprocess.DEVNULL, cwd=self.dir, env=env)

@@ -74,6 +74,7 @@ def test_p06_locks_hidden_behind_rows_are_all_found(pg, lk, hidden):
     conn.send(rawpg.terminate())
     conn.close()
     wait_held(pg)
+    wait_until(lambda: len(one.leaks("leak")) == 3, what="three records")
     assert sorted(r["lock"]["key"] for r in one.leaks("leak")) == ["9711", "9712", "9713"]
 
 
