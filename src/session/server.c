@@ -38,17 +38,23 @@ static const enum lk_seat_list seat_of[LK_SERVER_STATES] = {
     [LK_SERVER_GONE] = LK_SEAT_NONE,
 };
 
+static void
+set_state(struct lk_core *core, struct lk_server *s, enum lk_server_state to)
+{
+    s->state = to;
+    s->state_us = core->now.mono_us;
+    if (s->seat.list != seat_of[to])
+        lk_pool_move(s->seat.pool, &s->seat, seat_of[to], core->now.mono_us);
+}
+
 void
 lk_server_enter(struct lk_core *core, struct lk_server *s, enum lk_server_state to)
 {
-    if (s->state != to || to == LK_SERVER_CONNECT) {
-        if (to != LK_SERVER_CONNECT && !(allowed_next[s->state] & 1u << to))
-            abort();
-        s->state = to;
-        s->state_us = core->now.mono_us;
-        if (s->seat.list != seat_of[to])
-            lk_pool_move(s->seat.pool, &s->seat, seat_of[to], core->now.mono_us);
-    }
+    if (s->state == to)
+        return;
+    if (!(allowed_next[s->state] & 1u << to))
+        abort();
+    set_state(core, s, to);
 }
 
 const char *
@@ -75,7 +81,7 @@ lk_server_open(struct lk_core *core, struct lk_pool *pool)
     lk_ledger_doubt(&s->ledger, LK_UNSURE_NEW);
     lk_parsed_init(&s->parsed);
     lk_list_push(&core->servers, &s->node);
-    lk_server_enter(core, s, LK_SERVER_CONNECT);
+    set_state(core, s, LK_SERVER_CONNECT);
     lk_effects_open(&core->effects, &s->end, pool->route.host, pool->route.port);
     return s;
 }

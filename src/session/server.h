@@ -72,7 +72,7 @@ struct lk_run {
 struct lk_server {
     struct lk_end end; /* first */
     struct lk_seat seat;
-    enum lk_server_state state; /* written by server_enter only */
+    enum lk_server_state state; /* written in server.c only: lk_server_enter */
     int64_t state_us;
     struct lk_node node;       /* in core->servers */
     uint64_t id;
