@@ -53,6 +53,12 @@ lk_probe_send(struct lk_core *core, struct lk_server *s)
     static const enum lk_reply_kind kinds[] = {LK_REPLY_PARSE, LK_REPLY_BIND, LK_REPLY_EXECUTE, LK_REPLY_SYNC};
     struct lk_buf out = {0};
     size_t from = s->probe_parsed ? 1 : 0;
+    if (from == 0 && s->names_doubtful) {
+        static const enum lk_reply_kind closing[] = {LK_REPLY_CLOSE};
+        lk_build_target(&out, 'C', 'S', PROBE_NAME);
+        if (!lk_step_expect(s, LK_FOR_PROBE, closing, 1))
+            return false;
+    }
     if (from == 0)
         lk_build_parse(&out, PROBE_NAME, lk_span_str(probe_text), 0, lk_span_make(NULL, 0));
     lk_build_bind(&out, PROBE_NAME, NULL, 0);
@@ -99,7 +105,7 @@ lk_probe_row(struct lk_core *core, struct lk_server *s, struct lk_span row)
         return;
     s->probe_found++;
     const struct lk_held *held = lk_ledger_find(&s->ledger, key, m);
-    if (held && lk_evidence_hidden(s))
+    if (held && lk_evidence_hidden(s) && !(s->ledger.unsure & LK_UNSURE_FULL))
         lk_tell_hidden(core, s, held);
 }
 
@@ -126,6 +132,29 @@ probe_done(struct lk_core *core, struct lk_server *s)
     lk_probe_meter_add(&pool->meter, core->now.mono_us, core->now.mono_us - s->used_us, took);
     s->used_us = core->now.mono_us;
     lk_evidence_probed(core, s, s->probe_found, vanished);
+}
+
+void
+lk_clean_sync(struct lk_core *core, struct lk_server *s)
+{
+    static const enum lk_reply_kind kinds[] = {LK_REPLY_SYNC};
+    static const uint8_t sync[] = {'S', 0, 0, 0, 4};
+    if (!s->replies.unsynced && !s->replies.skipping)
+        return;
+    if (lk_step_expect(s, LK_FOR_DRAIN, kinds, 1))
+        lk_step_send(core, &s->end, lk_span_make(sync, sizeof(sync)));
+    else
+        lk_server_close(core, s, "out of memory", LK_REASON_BACKEND_CLOSED, false);
+}
+
+void
+lk_clean_end_copy(struct lk_core *core, struct lk_server *s)
+{
+    struct lk_buf out = {0};
+    lk_build_copy_fail(&out, "client went away");
+    (void)lk_step_send_buf(core, &s->end, &out);
+    lk_buf_clear(&out);
+    lk_clean_sync(core, s);
 }
 
 /* --- answers --- */

@@ -93,7 +93,10 @@ static bool
 add_named(struct lk_core *core, struct lk_client *c, struct lk_statement *st, enum lk_reply_purpose purpose, const char *noted)
 {
     struct lk_server *s = c->server;
-    if (lk_parsed_has(&s->parsed, st) ? !close_named(core, s, st) : !make_room(core, s))
+    bool known = lk_parsed_has(&s->parsed, st);
+    if (!known && !make_room(core, s))
+        return false;
+    if ((known || s->names_doubtful) && !close_named(core, s, st))
         return false;
     struct lk_reply *r = push(s, LK_REPLY_PARSE, purpose, st, noted);
     if (!r)

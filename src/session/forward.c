@@ -144,7 +144,11 @@ on_fcall(struct lk_core *core, struct lk_client *c, const struct lk_frame *f, st
 static enum outcome
 on_sync(struct lk_core *core, struct lk_client *c, const struct lk_frame *f, struct lk_span whole)
 {
-    if (!lk_replies_push(&c->server->replies, LK_REPLY_SYNC, LK_FOR_CLIENT))
+    struct lk_server *s = c->server;
+    /* in copy mode the backend passes over it */
+    if (s->copy == LK_COPY_IN && !lk_replies_copy_ended(&s->replies))
+        take(core, c, f, whole, true);
+    else if (!lk_replies_push(&s->replies, LK_REPLY_SYNC, LK_FOR_CLIENT))
         out_of_memory(core, c);
     else
         take(core, c, f, whole, false);
@@ -383,5 +387,8 @@ lk_forward_input(struct lk_core *core, struct lk_client *c, struct lk_span in)
             break;
         rest = lk_span_skip(rest, there.n);
     }
+    /* a frame's end may be all that kept its server: the backend had answered before it came */
+    if (c->server && c->remain == 0 && lk_replies_quiet(&c->server->replies))
+        lk_link_settle(core, c->server);
     return c->state == LK_CLIENT_GONE ? in.n : in.n - rest.n;
 }

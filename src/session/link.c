@@ -9,7 +9,6 @@
 #include "session/evidence.h"
 #include "session/step.h"
 #include "session/tell.h"
-#include "wire/build.h"
 
 /* A CopyData that its client left half sent is filled up to this length; a longer one costs the backend. */
 #define FILL_MAX (64u * 1024)
@@ -169,7 +168,7 @@ static bool
 ask_if_unsure(struct lk_core *core, struct lk_server *s)
 {
     struct lk_pool *pool = s->seat.pool;
-    if (s->probe_failed)
+    if (s->probe_failed || s->probe_settled)
         return false;
     if (s->ledger.unsure)
         return lk_probe_send(core, s);
@@ -226,7 +225,6 @@ void
 lk_link_abandon(struct lk_core *core, struct lk_client *c, enum lk_reason reason)
 {
     struct lk_server *s = c->server;
-    static const uint8_t sync[] = {'S', 0, 0, 0, 4};
     bool filled = fill_frame(core, c, s);
     if (lk_replies_quiet(&s->replies) && s->status == 'I')
         lk_evidence_rest(core, s);
@@ -237,20 +235,11 @@ lk_link_abandon(struct lk_core *core, struct lk_client *c, enum lk_reason reason
         lk_server_close(core, s, "client went away inside a message", reason, false);
         return;
     }
-    if (s->copy == LK_COPY_IN) {
-        struct lk_buf out = {0};
-        lk_build_copy_fail(&out, "client went away");
-        (void)lk_step_send_buf(core, &s->end, &out);
-        lk_buf_clear(&out);
-    }
-    if (s->replies.unsynced || s->replies.skipping) {
-        static const enum lk_reply_kind kinds[] = {LK_REPLY_SYNC};
-        if (!lk_step_expect(s, LK_FOR_DRAIN, kinds, 1)) {
-            lk_server_close(core, s, "out of memory", reason, false);
-            return;
-        }
-        lk_step_send(core, &s->end, lk_span_make(sync, sizeof(sync)));
-    }
+    if (s->copy == LK_COPY_IN)
+        lk_clean_end_copy(core, s);
+    lk_clean_sync(core, s);
+    if (s->state == LK_SERVER_GONE)
+        return;
     if (!lk_replies_quiet(&s->replies) && !lk_replies_ours_only(&s->replies))
         lk_cancel_server(core, s, NULL);
 }

@@ -93,6 +93,15 @@ lk_replies_unsettled(const struct lk_replies *q, const struct lk_statement *st)
     return false;
 }
 
+bool
+lk_replies_copy_ended(const struct lk_replies *q)
+{
+    for (uint32_t i = 1; i < q->count; i++)
+        if (slot(q, i)->kind == LK_REPLY_COPY_END)
+            return true;
+    return false;
+}
+
 struct lk_reply *
 lk_replies_head(const struct lk_replies *q)
 {

@@ -70,6 +70,8 @@ struct lk_reply *lk_replies_push(struct lk_replies *q, enum lk_reply_kind kind, 
 void lk_replies_adds(struct lk_replies *q, struct lk_reply *r);
 /* Is the statement's Parse outstanding with a Sync behind it? Then it may yet be skipped, while what is sent now won't be. */
 bool lk_replies_unsettled(const struct lk_replies *q, const struct lk_statement *st);
+/* Was a CopyDone or CopyFail sent that the head, a COPY under way, has not ended with yet? */
+bool lk_replies_copy_ended(const struct lk_replies *q);
 struct lk_reply *lk_replies_head(const struct lk_replies *q);
 struct lk_reply *lk_replies_at(const struct lk_replies *q, uint32_t index);
 /* Frees what the head holds and takes it off. */

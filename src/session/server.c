@@ -360,7 +360,11 @@ on_tag(struct lk_core *core, struct lk_server *s, const struct lk_reply *r, stru
         lk_ledger_unlock_all(&s->ledger);
     } else if (lk_span_is(tag, "DEALLOCATE ALL")) {
         forget_statements(s);
-    } else if (lk_span_is(tag, "DEALLOCATE") && r->statement) {
+    } else if (lk_span_is(tag, "DEALLOCATE") && !r->statement) {
+        /* of a name that we don't know: it may have been one of ours, and free for another text now */
+        s->names_doubtful = true;
+        lk_server_forget_parsed(s);
+    } else if (lk_span_is(tag, "DEALLOCATE")) {
         lk_parsed_drop(&s->parsed, r->statement);
         if (s->client && r->name)
             lk_prepared_drop(&s->client->prepared, lk_span_str(r->name));
@@ -455,10 +459,9 @@ static void
 on_copy_in(struct lk_core *core, struct lk_server *s, struct lk_span whole)
 {
     struct lk_reply *r = lk_replies_head(&s->replies);
+    bool execute = r->kind == LK_REPLY_EXECUTE;
     pass(core, s, r, whole);
     s->copy = LK_COPY_IN;
-    if (r->kind != LK_REPLY_EXECUTE)
-        return;
     /* the backend passes over a Sync in copy mode: those already sent get no answer */
     struct lk_reply kept = *r;
     *r = (struct lk_reply){0};
@@ -466,9 +469,11 @@ on_copy_in(struct lk_core *core, struct lk_server *s, struct lk_span whole)
     while (s->replies.count > 0 && lk_replies_head(&s->replies)->kind == LK_REPLY_SYNC) {
         lk_replies_pop(&s->replies);
         if (s->replies.count == 0)
-            s->replies.unsynced = true;
+            s->replies.unsynced = execute;
     }
     *lk_replies_unpop(&s->replies) = kept;
+    if (s->state == LK_SERVER_CLEANING)
+        lk_clean_end_copy(core, s);
 }
 
 /* Everything that may only come as an answer. False: it may not. */
@@ -579,6 +584,8 @@ size_t
 lk_server_input(struct lk_core *core, struct lk_server *s, struct lk_span in)
 {
     struct lk_span rest = in;
+    if (s->tls_asked)
+        return lk_server_login_answer(core, s, in);
     s->seat.pool->stats.sent += in.n;
     while (rest.n > 0 && s->state != LK_SERVER_GONE) {
         struct lk_frame f;

@@ -112,11 +112,14 @@ struct lk_server {
     bool probe_settled;        /* a probe has answered and nothing has run since */
     int64_t used_us;           /* since it was lent, for the probe meter */
     struct lk_login *login;    /* LOGIN only */
+    bool unix_socket;
+    bool tls_asked;            /* LOGIN: the answer to SSLRequest is awaited */
     struct lk_error failure;   /* why its login failed, once it has */
     bool said_farewell;        /* its FATAL went to its client, which needs none of ours */
     struct lk_params params;
     char *authorization;       /* session_authorization as reported; owned */
     struct lk_parsed_set parsed;
+    bool names_doubtful;       /* a client may have taken a name of ours for a text of its own: close before each Parse */
     struct lk_statement *unnamed; /* a reference: what its unnamed statement is */
     uint64_t generation;       /* of the settings that it was opened under */
 };
