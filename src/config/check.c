@@ -65,6 +65,8 @@ check_listening(const struct check *c)
 static void
 check_auth(const struct check *c)
 {
+    if (c->s->auth_type == LK_AUTH_TYPE_HBA && !is_set(c->s->auth_hba_file))
+        find(c, ERROR("auth_type"), "auth_hba_file must be set when auth_type is hba");
     if (c->s->auth_type != LK_AUTH_TYPE_ANY && !is_set(c->s->auth_file))
         find(c, ERROR("auth_type"), "auth_file must be set, unless auth_type is any: without it nobody can log in");
 }

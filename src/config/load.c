@@ -485,6 +485,12 @@ on_finding(void *arg, const struct lk_check_finding *f)
         warn(l, at.file, at.line, "%s", f->what);
 }
 
+static void
+on_hba_mistake(void *arg, const char *file, int line, const char *what)
+{
+    mistake(arg, file, line, "%s", what);
+}
+
 /* NAME.locks.ini for NAME.ini, and for a name that doesn't end so: behind it. Owner: the caller. */
 static char *
 locks_path(const char *path)
@@ -514,6 +520,7 @@ read_all(struct loader *l, const char *path)
         struct mark at = option_mark(l, "auth_file");
         mistake(l, at.file, at.line, "auth_file %.300s cannot be read: %s", l->s->auth_file, wrong);
     }
+    lk_snapshot_read_hba(l->s, on_hba_mistake, l);
     lk_check_settings(l->s, on_finding, l);
     if (l->error_count > MISTAKES_MOST)
         lk_buf_add_format(l->errors, "%s: and %zu mistakes more\n", path, l->error_count - MISTAKES_MOST);

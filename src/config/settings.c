@@ -145,6 +145,7 @@ lk_settings_copy(const struct lk_settings *s)
         memcpy(text, s->auth_file_text, s->auth_file_length);
         set_auth_text(copy, text, s->auth_file_length);
     }
+    copy->hba = s->hba ? lk_hba_ref(s->hba) : NULL;
     return copy;
 }
 
@@ -184,6 +185,7 @@ lk_settings_unref(struct lk_settings *s)
     for (size_t i = 0; i < lk_option_count; i++)
         lk_option_release(&lk_options[i], option_at(s, &lk_options[i]));
     set_auth_text(s, NULL, 0);
+    lk_hba_unref(s->hba);
     free(s->given);
     free(s->path);
     free(s);
@@ -282,6 +284,17 @@ struct complaint {
     bool any;
 };
 
+static void
+on_hba_mistake(void *arg, const char *file, int line, const char *what)
+{
+    struct complaint *c = arg;
+    if (!c->any && line > 0)
+        lk_buf_add_format(c->why, "%s:%d: %s", file, line, what);
+    else if (!c->any)
+        lk_buf_add_format(c->why, "%s: %s", file, what);
+    c->any = true;
+}
+
 /* Keeps the first mistake. */
 static void
 on_finding(void *arg, const struct lk_check_finding *f)
@@ -318,6 +331,8 @@ lk_settings_set(struct lk_settings *copy, const char *name, const char *value, s
         }
     }
     struct complaint c = {.why = why};
+    if (strncmp(o->name, "auth_", 5) == 0)
+        lk_snapshot_read_hba(copy, on_hba_mistake, &c);
     lk_check_settings(copy, on_finding, &c);
     return !c.any;
 }

@@ -8,6 +8,7 @@
 
 #include "base/buf.h"
 #include "base/span.h"
+#include "config/hba.h"
 
 enum lk_pool_mode { LK_POOL_SESSION, LK_POOL_TRANSACTION, LK_POOL_STATEMENT };
 /* auth_type */
@@ -140,11 +141,12 @@ struct lk_settings {
     size_t name_count;
     char *auth_file_text; /* contents of auth_file, read when the ini was; NULL: none. Wiped when freed */
     size_t auth_file_length;
+    struct lk_hba *hba; /* rules and maps of auth_type hba, a reference; NULL: another auth_type */
     /* options that stand in a file (for SHOW CONFIG and RELOAD), by index of the option table */
     bool *given;
 };
 
-/* Reads NAME.ini, what it %includes, NAME.locks.ini beside it, and auth_file. NULL when there is any mistake: `errors` then
+/* Reads NAME.ini, what it %includes, NAME.locks.ini beside it, and the files that settings name for authentication. NULL when there is any mistake: `errors` then
  * holds all of them, a line each, "file:line: what\n" ("file: what\n" for a file that can't be read at all; past 1,000 only
  * their number). Warnings (settings without effect) go to `warnings` in the same form. Relative names in the files are
  * relative to the working directory. Owner: the caller, one reference. */

@@ -15,5 +15,9 @@ struct lk_database_settings *lk_snapshot_database(struct lk_settings *s, const c
 struct lk_user_settings *lk_snapshot_user(struct lk_settings *s, const char *name);
 /* Reads auth_file, if one is set, in place of what was read before. NULL: done; else what went wrong. */
 const char *lk_snapshot_read_auth_file(struct lk_settings *s);
+/* Reads auth_hba_file and auth_ident_file when auth_type is hba, in place of what was read before. Mistakes are told;
+ * line 0: of the file as a whole. */
+void lk_snapshot_read_hba(
+    struct lk_settings *s, void (*mistake)(void *arg, const char *file, int line, const char *what), void *arg);
 
 #endif
