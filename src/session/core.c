@@ -22,7 +22,7 @@ read_extra_params(struct lk_core *core, const char *list)
         name += strspn(name, " \t");
         name[strcspn(name, " \t")] = '\0';
         if (name[0] && lk_param_find(core, lk_span_str(name)) < 0)
-            core->extra_params[core->param_count++] = lk_mem_dup(name);
+            core->extra_params[core->param_count++ - LK_PARAM_FIXED] = lk_mem_dup(name);
     }
     free(copy);
 }
@@ -82,7 +82,7 @@ lk_core_free(struct lk_core *core)
     lk_trust_free(core->trust);
     lk_params_tidy(core, true);
     for (unsigned i = LK_PARAM_FIXED; i < core->param_count; i++)
-        free((void *)(uintptr_t)core->extra_params[i]);
+        free((void *)(uintptr_t)core->extra_params[i - LK_PARAM_FIXED]);
     for (size_t i = 0; i < core->paused_count; i++)
         free(core->paused[i]);
     free(core->paused);

@@ -59,7 +59,7 @@ struct lk_core {
     struct lk_statement *statements; /* uthash */
     struct lk_interned *interned;    /* uthash: parameter values */
     struct lk_key_of_user *user_keys; /* uthash: ClientKeys and passwords that logins revealed */
-    const char *extra_params[LK_PARAM_MAX]; /* names of track_extra_parameters; owned */
+    const char *extra_params[LK_PARAM_MAX - LK_PARAM_FIXED]; /* of track_extra_parameters, without fixed ones; owned */
     unsigned param_count;
     const char *encoding_seen; /* the client_encoding last looked up, and what was found */
     bool encoding_safe;

@@ -29,7 +29,7 @@ static const char *const fixed_names[LK_PARAM_FIXED] = {
 const char *
 lk_param_name(const struct lk_core *core, int param)
 {
-    return param < LK_PARAM_FIXED ? fixed_names[param] : core->extra_params[param];
+    return param < LK_PARAM_FIXED ? fixed_names[param] : core->extra_params[param - LK_PARAM_FIXED];
 }
 
 int
@@ -59,7 +59,10 @@ static void
 sweep(struct lk_core *core)
 {
     struct lk_interned *in, *next;
-    HASH_ITER(hh, core->interned, in, next) in->used = false;
+    HASH_ITER(hh, core->interned, in, next)
+    {
+        in->used = false;
+    }
     LK_LIST_EACH(&core->clients, struct lk_client, node, c) mark(core, &c->params);
     LK_LIST_EACH(&core->servers, struct lk_server, node, s) mark(core, &s->params);
     HASH_ITER(hh, core->interned, in, next)
