@@ -34,8 +34,8 @@ uint64_t lk_journal_dropped(struct lk_journal *j);
  * whether or not they are written. `each` runs under the journal's mutex: it copies and returns. */
 void lk_journal_recent(struct lk_journal *j, void (*each)(void *context, const struct lk_record *r), void *context);
 
-/* One JSON object without a newline (locks.md section 8 of the design: fields and their order), appended to out;
- * out->failed when there is no memory. */
+/* One JSON object without a newline, appended to out; out->failed when there is no memory. First ts, event, level,
+ * database, user, pool_mode, then client and backend, then what that event has, always in the same order. */
 void lk_journal_json(const struct lk_record *r, struct lk_buf *out);
 
 #endif

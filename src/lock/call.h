@@ -1,5 +1,5 @@
 /* Calls of the advisory-lock functions, and the plan of a text: which calls it makes and whether the answer tells their
- * outcome exactly (locks.md section 4 of the design: the white list). */
+ * outcome exactly (which texts are such: sql/exact.h). */
 #ifndef LK_LOCK_CALL_H
 #define LK_LOCK_CALL_H
 

@@ -1,6 +1,6 @@
-/* Trust by evidence: which statements, by fingerprint, were probed often enough without leaving a lock (design,
- * locks.md section 7). One table a worker, bounded: what was long not looked at goes, by a clock's hand; learned
- * touches go last, while they fill no more than half of the table. */
+/* Trust by evidence (docs/architecture.md): which statements, by fingerprint, were probed often enough without leaving a
+ * lock. One table a worker, bounded: what was long not looked at goes, by a clock's hand; learned touches go last, while
+ * they fill no more than half of the table. */
 #ifndef LK_LOCK_TRUST_H
 #define LK_LOCK_TRUST_H
 

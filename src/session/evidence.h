@@ -1,5 +1,5 @@
 /* What ran on a server since it was lent or last probed, and what that means: which statements are suspects, whether a
- * probe is due, what its answer says of them (trust by evidence; design, locks.md section 7). */
+ * probe is due, what its answer says of them (docs/architecture.md, "Trust by evidence"). */
 #ifndef LK_SESSION_EVIDENCE_H
 #define LK_SESSION_EVIDENCE_H
 

@@ -1,5 +1,6 @@
 /* The reply queue: one entry for each message sent to a server that provokes an answer, in order, the client's and our own.
- * Nothing else remembers what is outstanding. Rules seen on PostgreSQL: design, architecture.md section 3. */
+ * Nothing else remembers what is outstanding. What PostgreSQL does, and the queue with it: docs/architecture.md, "The
+ * shape". */
 #ifndef LK_SESSION_REPLIES_H
 #define LK_SESSION_REPLIES_H
 

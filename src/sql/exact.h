@@ -1,5 +1,6 @@
-/* The white list: the SELECTs whose answer tells exactly which calls locked what (locks.md section 4 of the design).
- * Only sql/recognise uses it. */
+/* The white list: the SELECTs whose answer tells exactly which calls locked what. They have output columns only (no FROM,
+ * WHERE, DISTINCT, LIMIT, …), each a call with keys that are constants or parameters, maybe cast, or a constant or
+ * parameter as it stands. Only sql/recognise uses it. */
 #ifndef LK_SQL_EXACT_H
 #define LK_SQL_EXACT_H
 

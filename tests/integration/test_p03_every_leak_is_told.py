@@ -1,4 +1,4 @@
-"""P3: each session lock that is known when a backend is let go gives exactly one record of locks.md's schema."""
+"""P3: each session lock that is known when a backend is let go gives exactly one record, with the documented keys."""
 import os
 import re
 import signal
