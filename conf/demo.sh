@@ -26,7 +26,11 @@ finish() {
     rm -rf "$dir"
 }
 trap finish EXIT
-trap 'exit 130' INT TERM HUP
+# Ctrl-C is how a run ends, not a failure of it.
+interrupted=130
+[ "$mode" != run ] || interrupted=0
+trap 'exit $interrupted' INT
+trap 'exit 130' TERM HUP
 
 # until_true WHAT SECONDS COMMAND…: tries again and again, no longer than that
 until_true() {
