@@ -67,7 +67,7 @@ add_client(struct lk_table *t, const struct lk_show *from, const struct lk_clien
     add_pointer(t, c);
     add_pointer(t, c->server);
     lk_table_add_int(t, 0);
-    lk_table_add(t, "");
+    lk_table_add(t, c->end.tls ? c->end.tls : "");
     lk_table_add(t, c->who->application_name);
     lk_table_add_uint(t, lk_prepared_count(&c->prepared));
     lk_table_add_uint(t, c->who->id);
@@ -130,7 +130,7 @@ add_server(struct lk_table *t, const struct lk_core *core, const struct lk_serve
     add_pointer(t, s);
     add_pointer(t, s->client);
     lk_table_add_uint(t, s->pid);
-    lk_table_add(t, "");
+    lk_table_add(t, s->end.tls ? s->end.tls : "");
     lk_table_add(t, application_name ? application_name : "");
     lk_table_add_uint(t, lk_parsed_count(&s->parsed));
     lk_table_add_uint(t, s->id);
@@ -152,7 +152,7 @@ add_canceller(struct lk_table *t, const struct lk_show *from, const struct lk_ca
     add_pointer(t, k);
     add_pointer(t, k->client);
     lk_table_add_int(t, 0);
-    lk_table_add(t, "");
+    lk_table_add(t, k->end.tls ? k->end.tls : "");
     lk_table_add(t, "");
     lk_table_add_int(t, 0);
     lk_table_add_int(t, 0);

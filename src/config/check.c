@@ -71,6 +71,27 @@ check_auth(const struct check *c)
         find(c, ERROR("auth_type"), "auth_file must be set, unless auth_type is any: without it nobody can log in");
 }
 
+static void
+check_tls(const struct check *c)
+{
+    const struct lk_settings *s = c->s;
+    if (s->client_tls_sslmode != LK_SSLMODE_DISABLE && !is_set(s->client_tls_key_file))
+        find(c, ERROR("client_tls_key_file"), "client_tls_key_file must be set, unless client_tls_sslmode is disable");
+    if (s->client_tls_sslmode != LK_SSLMODE_DISABLE && !is_set(s->client_tls_cert_file))
+        find(
+            c, ERROR("client_tls_cert_file"), "client_tls_cert_file must be set, unless client_tls_sslmode is disable");
+    if (s->client_tls_sslmode >= LK_SSLMODE_VERIFY_CA && !is_set(s->client_tls_ca_file))
+        find(c, ERROR("client_tls_ca_file"),
+            "client_tls_ca_file must be set when client_tls_sslmode is verify-ca or verify-full");
+    if (s->server_tls_sslmode >= LK_SSLMODE_VERIFY_CA && !is_set(s->server_tls_ca_file))
+        find(c, ERROR("server_tls_ca_file"),
+            "server_tls_ca_file must be set when server_tls_sslmode is verify-ca or verify-full");
+    if (is_set(s->server_tls_cert_file) != is_set(s->server_tls_key_file))
+        find(c, ERROR("server_tls_cert_file"), "server_tls_cert_file and server_tls_key_file go together");
+    if (s->auth_type == LK_AUTH_TYPE_CERT && s->client_tls_sslmode != LK_SSLMODE_VERIFY_FULL)
+        find(c, ERROR("auth_type"), "auth_type = cert needs client_tls_sslmode = verify-full");
+}
+
 static bool
 is_one_of(struct lk_span word, const char *const *words, size_t count)
 {
@@ -142,6 +163,7 @@ lk_check_settings(const struct lk_settings *s, lk_check_handler handler, void *a
     const struct check c = {.s = s, .handler = handler, .arg = arg};
     check_listening(&c);
     check_auth(&c);
+    check_tls(&c);
     check_events(&c);
     check_sizes(&c);
     check_hosts(&c);

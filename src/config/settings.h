@@ -24,6 +24,16 @@ enum lk_auth_type {
     LK_AUTH_TYPE_LDAP,
 };
 
+/* client_tls_sslmode, server_tls_sslmode */
+enum lk_sslmode {
+    LK_SSLMODE_DISABLE,
+    LK_SSLMODE_ALLOW,
+    LK_SSLMODE_PREFER,
+    LK_SSLMODE_REQUIRE,
+    LK_SSLMODE_VERIFY_CA,
+    LK_SSLMODE_VERIFY_FULL,
+};
+
 /* One line of [databases]. */
 struct lk_database_settings {
     char *name;   /* as clients say it; "*" for the fallback */
@@ -110,9 +120,10 @@ struct lk_settings {
     int64_t dns_max_ttl_us, dns_nxdomain_ttl_us, dns_zone_check_period_us;
 
     /* TLS */
-    char *client_tls_sslmode, *client_tls_key_file, *client_tls_cert_file, *client_tls_ca_file, *client_tls_protocols,
+    int client_tls_sslmode, server_tls_sslmode; /* enum lk_sslmode */
+    char *client_tls_key_file, *client_tls_cert_file, *client_tls_ca_file, *client_tls_protocols,
         *client_tls_ciphers, *client_tls13_ciphers, *client_tls_ecdhcurve, *client_tls_dheparams;
-    char *server_tls_sslmode, *server_tls_key_file, *server_tls_cert_file, *server_tls_ca_file, *server_tls_protocols,
+    char *server_tls_key_file, *server_tls_cert_file, *server_tls_ca_file, *server_tls_protocols,
         *server_tls_ciphers, *server_tls13_ciphers;
 
     /* timeouts */

@@ -48,6 +48,10 @@ lk_apply_effects(struct lk_worker *w)
         case LK_EFFECT_OPEN:
             lk_dial(w, e.end, e.u.open.host, e.u.open.port);
             break;
+        case LK_EFFECT_TLS:
+            if (e.end->conn)
+                lk_conn_secure(e.end->conn, e.u.tls_host);
+            break;
         case LK_EFFECT_CLOSE:
             apply_close(e.end, e.u.force);
             break;
@@ -78,6 +82,8 @@ step(struct lk_conn *c)
         return;
     if (todo & LK_TODO_OPENED)
         lk_dial_opened(c);
+    if (c->end && todo & LK_TODO_SHAKE)
+        lk_conn_shake(c);
     if (c->end && todo & LK_TODO_REPLAY)
         lk_conn_replay(c);
     if (c->end && todo & LK_TODO_LOST)

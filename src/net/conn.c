@@ -9,6 +9,7 @@
 
 #include "net/apply.h"
 #include "net/dial.h"
+#include "net/tls.h"
 
 /* Reads of one connection in one turn, as long as each fills the buffer. */
 #define READS_MAX 5
@@ -61,6 +62,21 @@ lk_conn_start(struct lk_conn *c)
     move(c, from, list_of(c));
 }
 
+/* The handshake of an encrypted connection is under way: there is neither input nor output yet. */
+static bool
+shaking(const struct lk_conn *c)
+{
+    return c->tls && lk_tls_shaking(c->tls);
+}
+
+/* Input that libssl has already read shows on no socket. */
+static void
+raise_pending(struct lk_conn *c)
+{
+    if (c->tls && c->listening && !shaking(c) && lk_tls_pending(c->tls))
+        event_active(&c->event, EV_READ, 0);
+}
+
 void
 lk_conn_listen(struct lk_conn *c)
 {
@@ -76,6 +92,7 @@ lk_conn_listen(struct lk_conn *c)
         (void)event_del(&c->event);
     c->listening = want;
     move(c, from, list_of(c));
+    raise_pending(c);
 }
 
 void
@@ -155,6 +172,13 @@ on_send_failed(struct lk_conn *c, const char *why)
 static bool
 try_send(struct lk_conn *c, const struct iovec *parts, size_t count, size_t *taken)
 {
+    if (c->tls) {
+        const char *why = NULL;
+        if (lk_tls_write(c->tls, parts, count, taken, &why) != LK_TLS_END)
+            return true;
+        on_send_failed(c, why);
+        return false;
+    }
     ssize_t n;
     do {
         if (count == 1) {
@@ -171,16 +195,23 @@ try_send(struct lk_conn *c, const struct iovec *parts, size_t count, size_t *tak
     return false;
 }
 
+/* Waits for room in the socket. */
+static void
+want_output(struct lk_conn *c)
+{
+    if (c->out)
+        return;
+    c->out = LK_NEW(struct lk_out);
+    lk_list_init(&c->out->stalled);
+    event_assign(&c->out->event, c->worker->base, c->fd, EV_WRITE | EV_PERSIST, on_output, c);
+    (void)event_add(&c->out->event, NULL);
+}
+
 /* Keeps what was not taken. */
 static void
 keep(struct lk_conn *c, const struct iovec *parts, size_t count, size_t taken)
 {
-    if (!c->out) {
-        c->out = LK_NEW(struct lk_out);
-        lk_list_init(&c->out->stalled);
-        event_assign(&c->out->event, c->worker->base, c->fd, EV_WRITE | EV_PERSIST, on_output, c);
-        (void)event_add(&c->out->event, NULL);
-    }
+    want_output(c);
     struct lk_buf *b = &c->out->bytes;
     if (c->out->sent > b->len / 2) {
         lk_buf_drop(b, c->out->sent);
@@ -201,7 +232,7 @@ void
 lk_conn_send(struct lk_conn *c, struct iovec *parts, size_t count)
 {
     assert(c->state == LK_CONN_OPEN);
-    if (c->broken)
+    if (c->broken || shaking(c))
         return;
     c->sent_turn = c->worker->turn;
     size_t taken = 0, total = 0;
@@ -217,6 +248,8 @@ lk_conn_send(struct lk_conn *c, struct iovec *parts, size_t count)
 static void
 finish_close(struct lk_conn *c, bool linger)
 {
+    if (c->tls)
+        lk_tls_bye(c->tls);
     /* A peer that has already gone, or that sent Terminate, needs no waiting for. */
     if (!linger || shutdown(c->fd, SHUT_WR) != 0) {
         lk_conn_destroy(c);
@@ -229,6 +262,17 @@ finish_close(struct lk_conn *c, bool linger)
     lk_conn_listen(c);
 }
 
+/* A handshake, or a read that has to answer first, waited for room. */
+static void
+on_room(struct lk_conn *c)
+{
+    drop_out(c);
+    if (shaking(c))
+        lk_conn_shake(c);
+    else if (c->listening)
+        event_active(&c->event, EV_READ, 0);
+}
+
 static void
 on_output(evutil_socket_t fd, short what, void *arg)
 {
@@ -236,6 +280,11 @@ on_output(evutil_socket_t fd, short what, void *arg)
     struct lk_worker *w = c->worker;
     lk_worker_wake(w);
     struct lk_out *out = c->out;
+    if (out->bytes.len == 0) {
+        on_room(c);
+        lk_apply_finish(w);
+        return;
+    }
     struct iovec rest = {out->bytes.data + out->sent, out->bytes.len - out->sent};
     size_t taken;
     if (try_send(c, &rest, 1, &taken)) {
@@ -257,7 +306,7 @@ on_output(evutil_socket_t fd, short what, void *arg)
 enum read_outcome { READ_SOME, READ_FILLED, READ_NOTHING, READ_END };
 
 static enum read_outcome
-receive(struct lk_conn *c, uint8_t *at, size_t room, size_t *got)
+receive_plain(struct lk_conn *c, uint8_t *at, size_t room, size_t *got)
 {
     ssize_t n;
     do
@@ -270,6 +319,24 @@ receive(struct lk_conn *c, uint8_t *at, size_t room, size_t *got)
         return READ_NOTHING;
     if (!c->why)
         c->why = n == 0 ? "unexpected eof" : strerrordesc_np(errno);
+    return READ_END;
+}
+
+static enum read_outcome
+receive(struct lk_conn *c, uint8_t *at, size_t room, size_t *got)
+{
+    const char *why = NULL;
+    if (!c->tls)
+        return receive_plain(c, at, room, got);
+    enum lk_tls_result result = lk_tls_read(c->tls, at, room, got, &why);
+    if (result == LK_TLS_DONE)
+        return *got == room ? READ_FILLED : READ_SOME;
+    if (result == LK_TLS_WANT_WRITE)
+        want_output(c);
+    if (result != LK_TLS_END)
+        return READ_NOTHING;
+    if (!c->why)
+        c->why = why;
     return READ_END;
 }
 
@@ -369,7 +436,7 @@ lose(struct lk_conn *c)
 void
 lk_conn_lose(struct lk_conn *c)
 {
-    if (c->state == LK_CONN_OPEN) {
+    if (c->state == LK_CONN_OPEN && !shaking(c)) {
         for (int i = 0; i < LAST_READS_MAX && c->end && !c->end->paused; i++) {
             enum read_outcome outcome = read_once(c);
             if (outcome == READ_NOTHING || outcome == READ_END)
@@ -403,7 +470,7 @@ static void
 drain(struct lk_conn *c)
 {
     size_t got;
-    if (receive(c, c->worker->input, sizeof(c->worker->input), &got) == READ_END)
+    if (receive_plain(c, c->worker->input, sizeof(c->worker->input), &got) == READ_END)
         lk_conn_destroy(c);
 }
 
@@ -415,7 +482,9 @@ on_input(evutil_socket_t fd, short what, void *arg)
     lk_worker_wake(w);
     if (c->state == LK_CONN_DRAINING)
         drain(c);
-    for (int i = 0; i < READS_MAX && c->end && c->listening; i++) {
+    else if (c->end && shaking(c))
+        lk_conn_shake(c);
+    for (int i = 0; i < READS_MAX && c->end && c->listening && !shaking(c); i++) {
         enum read_outcome outcome = read_once(c);
         if (!c->end)
             break;
@@ -428,7 +497,49 @@ on_input(evutil_socket_t fd, short what, void *arg)
             break;
         lk_apply_todo(w);
     }
+    if (c->end)
+        raise_pending(c);
     lk_apply_finish(w);
+}
+
+/* --- encryption --- */
+
+void
+lk_conn_secure(struct lk_conn *c, const char *host)
+{
+    const struct lk_tls *t = c->worker->tls;
+    /* whatever was said in the clear has left: libssl writes to the socket itself */
+    if (!c->out && !c->broken)
+        c->tls = host ? lk_tls_connect(t, c->fd, host) : lk_tls_accept(t, c->fd);
+    if (c->tls)
+        lk_conn_todo(c, LK_TODO_SHAKE, NULL);
+    else
+        lk_conn_todo(c, LK_TODO_LOST, "TLS could not be started");
+}
+
+void
+lk_conn_shake(struct lk_conn *c)
+{
+    struct lk_worker *w = c->worker;
+    const char *why = NULL;
+    switch (lk_tls_handshake(c->tls, &why)) {
+    case LK_TLS_DONE:
+        c->end->tls = lk_tls_name(c->tls);
+        c->end->tls_peer_cn = lk_tls_peer_cn(c->tls);
+        lk_core_secured(w->core, c->end, w->now);
+        lk_apply_effects(w);
+        if (c->end)
+            raise_pending(c);
+        break;
+    case LK_TLS_WANT_READ:
+        break;
+    case LK_TLS_WANT_WRITE:
+        want_output(c);
+        break;
+    case LK_TLS_END:
+        lk_conn_todo(c, LK_TODO_LOST, why);
+        break;
+    }
 }
 
 /* --- the end --- */
@@ -490,6 +601,7 @@ lk_conn_bury(struct lk_worker *w)
         if (lk_node_on_list(&c->todo_node))
             lk_list_remove(&w->todo, &c->todo_node);
         lk_buf_clear(&c->in);
+        lk_tls_free(c->tls);
         free(c);
     }
 }

@@ -6,6 +6,9 @@
  * frame, or all of it while the end is paused) is kept in `in`. Sending is tried at once; what the socket doesn't take
  * is kept in `out`, which exists, with an event of its own, only for so long.
  *
+ * An encrypted connection goes through net/tls at the two places where bytes are received and sent; all else is the
+ * same. What libssl has read ahead shows on no socket, so the input event is then raised by hand.
+ *
  * Bounds: a paused end's `in` stops being filled at LK_CONN_PAUSED_MAX; half a frame is bounded by the core, which asks
  * for no more than it gathers. When `out` of an end exceeds LK_CONN_OUT_HIGH, the connection whose input made it so is
  * stalled: it is not read until `out` has fallen below LK_CONN_OUT_LOW or its connection is closed. */
@@ -22,6 +25,7 @@
 
 struct lk_worker;
 struct lk_dial;
+struct lk_secure;
 
 #define LK_CONN_READ_BYTES ((size_t)64 * 1024)
 /* A remainder up to this size is copied in front of the next read, into the shared buffer's head room. */
@@ -47,6 +51,7 @@ enum lk_conn_todo {
     LK_TODO_OPENED = 1,
     LK_TODO_LOST = 2,
     LK_TODO_REPLAY = 4,
+    LK_TODO_SHAKE = 8,
 };
 
 /* What could not be sent at once. */
@@ -71,6 +76,7 @@ struct lk_conn {
     int64_t deadline_us; /* FLUSHING, DRAINING */
     struct event event;  /* input; OPENING: the connect */
     struct lk_buf in;
+    struct lk_secure *tls;      /* owned; NULL: in the clear */
     struct lk_out *out;         /* owned; NULL: nothing waits */
     struct lk_dial *dial;       /* owned; OPENING only */
     struct lk_conn *stalled_on; /* whose backlog this one waits for */
@@ -90,6 +96,10 @@ void lk_conn_listen(struct lk_conn *c);
 void lk_conn_send(struct lk_conn *c, struct iovec *parts, size_t count);
 /* A CLOSE effect. The end is not used from here on. */
 void lk_conn_close(struct lk_conn *c, bool force);
+/* A TLS effect. `host`: of the server; NULL: the peer is a client. */
+void lk_conn_secure(struct lk_conn *c, const char *host);
+/* Goes on with the handshake, as far as it gets; when it is done the core is told. */
+void lk_conn_shake(struct lk_conn *c);
 /* A RESUME effect: no longer stalled, and its kept input is to be handed in again. */
 void lk_conn_resume(struct lk_conn *c);
 /* Notes a step that has to wait for the one under way. `why` for LOST. */

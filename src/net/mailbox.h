@@ -10,6 +10,7 @@
 
 struct lk_request;
 struct lk_settings;
+struct lk_tls;
 
 /* How many messages wait at most; new clients may take three quarters of it, so that commands always find room. */
 #define LK_MAILBOX_MAX 1024u
@@ -54,6 +55,7 @@ struct lk_message {
         enum lk_command command;
         struct lk_request *request;
     } u;
+    struct lk_tls *tls; /* SETTINGS: what belongs to them, with a reference; NULL: as before */
 };
 
 struct lk_mailbox {

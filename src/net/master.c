@@ -12,6 +12,7 @@
 #include "net/daemon.h"
 #include "net/notify.h"
 #include "net/reload.h"
+#include "net/tls.h"
 
 static const int signals[LK_MASTER_SIGNALS] = {SIGHUP, SIGTERM, SIGINT, SIGQUIT, SIGUSR1, SIGUSR2};
 
@@ -205,7 +206,7 @@ start_workers(struct lk_master *m)
     m->workers = lk_mem_new(count * sizeof(struct lk_worker *));
     for (m->worker_count = 0; m->worker_count < count; m->worker_count++)
         m->workers[m->worker_count] = lk_worker_new(m, m->worker_count);
-    while (m->running < count && lk_worker_start(m->workers[m->running], &m->shared, m->settings))
+    while (m->running < count && lk_worker_start(m->workers[m->running], &m->shared, m->settings, m->tls))
         m->running++;
     return m->running == count;
 }
@@ -289,6 +290,23 @@ serve(struct lk_master *m, int ready_fd)
     return ok;
 }
 
+static void
+print(const struct lk_buf *lines)
+{
+    if (lines->len > 0)
+        (void)fwrite(lines->data, 1, lines->len, stderr);
+}
+
+static struct lk_tls *
+open_tls(const struct lk_settings *s)
+{
+    struct lk_buf errors = {0};
+    struct lk_tls *t = lk_tls_new(s, &errors);
+    print(&errors);
+    lk_buf_clear(&errors);
+    return t;
+}
+
 static bool
 run(struct lk_master *m, const struct lk_buf *warnings)
 {
@@ -296,6 +314,10 @@ run(struct lk_master *m, const struct lk_buf *warnings)
     const char *pidfile = m->settings->pidfile;
     int ready_fd = -1;
     if (!lk_daemon_become(start->user ? start->user : m->settings->user))
+        return false;
+    /* as the user who will read the files again at RELOAD */
+    m->tls = open_tls(m->settings);
+    if (!m->tls)
         return false;
     if (!lk_reload_open_log(m->settings, start, !start->quiet)) {
         lk_log(LK_LOG_FATAL, "could not open logfile %s: %s", m->settings->logfile, strerrordesc_np(errno));
@@ -321,13 +343,6 @@ run(struct lk_master *m, const struct lk_buf *warnings)
     return ok;
 }
 
-static void
-print(const struct lk_buf *lines)
-{
-    if (lines->len > 0)
-        (void)fwrite(lines->data, 1, lines->len, stderr);
-}
-
 static struct lk_settings *
 load(const char *ini, struct lk_buf *warnings)
 {
@@ -351,6 +366,7 @@ lk_master_run(const struct lk_start *start)
         m->settings = s;
         m->mailbox.fd = -1;
         ok = run(m, &warnings);
+        lk_tls_unref(m->tls);
         lk_settings_unref(m->settings);
         free(m);
     }
@@ -367,8 +383,10 @@ lk_master_check(const char *ini)
     struct lk_settings *s = load(ini, &warnings);
     print(&warnings);
     lk_buf_clear(&warnings);
-    if (s)
+    struct lk_tls *tls = s ? open_tls(s) : NULL;
+    if (tls)
         (void)printf("%s: ok\n", ini);
     lk_settings_unref(s);
-    return s ? 0 : 1;
+    lk_tls_unref(tls);
+    return tls ? 0 : 1;
 }

@@ -20,6 +20,7 @@ struct lk_start {
 struct lk_master {
     const struct lk_start *start;
     struct lk_settings *settings; /* a reference */
+    struct lk_tls *tls;           /* a reference: what belongs to the settings */
     struct lk_shared shared;
     struct lk_journal *journal;
     struct lk_console_host host;

@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "net/notify.h"
+#include "net/tls.h"
 
 void
 lk_reload_log(int level, const struct lk_buf *lines)
@@ -43,7 +44,7 @@ lk_reload_journal(const struct lk_settings *s)
 }
 
 static void
-take_over(struct lk_master *m, struct lk_settings *s)
+take_over(struct lk_master *m, struct lk_settings *s, struct lk_tls *tls)
 {
     struct lk_buf names = {0};
     lk_settings_restart_needed(m->settings, s, &names);
@@ -59,14 +60,18 @@ take_over(struct lk_master *m, struct lk_settings *s)
         lk_log(LK_LOG_ERROR, "could not open leak_log %s: %s", options.target, strerrordesc_np(errno));
     lk_acceptor_tune(&m->acceptor, s);
     for (uint32_t i = 0; i < m->worker_count; i++) {
-        const struct lk_message mail = {.kind = LK_MESSAGE_SETTINGS, .u.settings = lk_settings_ref(s)};
+        const struct lk_message mail = {
+            .kind = LK_MESSAGE_SETTINGS, .u.settings = lk_settings_ref(s), .tls = lk_tls_ref(tls)};
         if (!lk_mailbox_put(&m->workers[i]->mailbox, &mail)) {
             lk_log(LK_LOG_ERROR, "worker %u did not get the new settings: its mailbox is full", i);
             lk_settings_unref(s);
+            lk_tls_unref(tls);
         }
     }
     lk_settings_unref(m->settings);
     m->settings = s;
+    lk_tls_unref(m->tls);
+    m->tls = tls;
 }
 
 static char *
@@ -81,19 +86,22 @@ lk_reload(struct lk_master *m, struct lk_request *r)
     struct lk_buf errors = {0}, warnings = {0};
     lk_notify_reloading();
     struct lk_settings *s = lk_settings_load(m->start->ini, &errors, &warnings);
+    struct lk_tls *tls = s ? lk_tls_new(s, &errors) : NULL;
     lk_reload_log(LK_LOG_ERROR, &errors);
     lk_reload_log(LK_LOG_WARNING, &warnings);
-    if (s)
-        take_over(m, s);
+    if (tls)
+        take_over(m, s, tls);
     else
         lk_log(LK_LOG_ERROR, "reload failed; the old settings stay");
     /* Log rotation asks for this too, whatever became of the settings. */
     lk_log_reopen();
     lk_journal_reopen(m->journal);
-    if (s)
+    if (tls)
         lk_log(LK_LOG_INFO, "settings reloaded");
+    else
+        lk_settings_unref(s);
     if (r) {
-        r->error = s ? NULL : text_of(&errors);
+        r->error = tls ? NULL : text_of(&errors);
         r->warnings = text_of(&warnings);
     }
     lk_buf_clear(&errors);

@@ -9,6 +9,7 @@
 #include "net/master.h"
 #include "net/resolve.h"
 #include "net/socket.h"
+#include "net/tls.h"
 
 /* How long the last bytes may take to leave at the end. */
 #define ENDING_US (1 * LK_SECOND_US)
@@ -97,10 +98,14 @@ take_client(struct lk_worker *w, const struct lk_message *m)
 }
 
 static void
-take_settings(struct lk_worker *w, struct lk_settings *s)
+take_settings(struct lk_worker *w, struct lk_settings *s, struct lk_tls *tls)
 {
     lk_settings_unref(w->settings);
     w->settings = s;
+    if (tls) {
+        lk_tls_unref(w->tls);
+        w->tls = tls;
+    }
     lk_resolver_keep(w->resolver, s->dns_max_ttl_us, s->dns_nxdomain_ttl_us);
     lk_core_reload(w->core, s, w->now);
     lk_apply_effects(w);
@@ -170,7 +175,7 @@ take_message(struct lk_worker *w, const struct lk_message *m)
         take_client(w, m);
         break;
     case LK_MESSAGE_SETTINGS:
-        take_settings(w, m->u.settings);
+        take_settings(w, m->u.settings, m->tls);
         break;
     case LK_MESSAGE_COMMAND:
         take_command(w, m->u.command);
@@ -229,9 +234,10 @@ drop_message(const struct lk_message *m)
 {
     if (m->kind == LK_MESSAGE_CLIENT)
         close(m->u.client.fd);
-    else if (m->kind == LK_MESSAGE_SETTINGS)
+    else if (m->kind == LK_MESSAGE_SETTINGS) {
         lk_settings_unref(m->u.settings);
-    else if (m->kind == LK_MESSAGE_ANSWER || (m->kind == LK_MESSAGE_REQUEST && lk_request_leave(m->u.request)))
+        lk_tls_unref(m->tls);
+    } else if (m->kind == LK_MESSAGE_ANSWER || (m->kind == LK_MESSAGE_REQUEST && lk_request_leave(m->u.request)))
         lk_request_free(m->u.request);
 }
 
@@ -301,7 +307,7 @@ lk_worker_new(struct lk_master *master, uint32_t number)
 }
 
 bool
-lk_worker_start(struct lk_worker *w, struct lk_shared *shared, struct lk_settings *settings)
+lk_worker_start(struct lk_worker *w, struct lk_shared *shared, struct lk_settings *settings, struct lk_tls *tls)
 {
     w->base = new_base();
     if (!w->base || !lk_mailbox_init(&w->mailbox)) {
@@ -309,6 +315,7 @@ lk_worker_start(struct lk_worker *w, struct lk_shared *shared, struct lk_setting
         return false;
     }
     w->settings = lk_settings_ref(settings);
+    w->tls = lk_tls_ref(tls);
     w->resolver = lk_resolver_new(w->base, settings->resolv_conf);
     lk_resolver_keep(w->resolver, settings->dns_max_ttl_us, settings->dns_nxdomain_ttl_us);
     w->core = lk_core_new(shared, w->number, settings, lk_clock_read());
@@ -346,6 +353,7 @@ lk_worker_free(struct lk_worker *w)
     }
     lk_resolver_free(w->resolver);
     lk_settings_unref(w->settings);
+    lk_tls_unref(w->tls);
     if (w->base)
         event_base_free(w->base);
     lk_mailbox_clear(&w->mailbox);

@@ -9,6 +9,7 @@
 #include "session/core.h"
 
 struct lk_resolver;
+struct lk_tls;
 struct lk_master;
 
 #define LK_WORKER_STACK_BYTES ((size_t)16 << 20)
@@ -27,6 +28,7 @@ struct lk_worker {
     struct event mail_event, tick_event;
     struct lk_core *core;
     struct lk_settings *settings; /* a reference */
+    struct lk_tls *tls;           /* a reference: what belongs to the settings */
     struct lk_resolver *resolver;
     struct lk_journal *journal;
     const struct lk_console_host *host;
@@ -44,7 +46,7 @@ struct lk_worker {
 
 struct lk_worker *lk_worker_new(struct lk_master *master, uint32_t number);
 /* Starts its thread. False: why is logged. */
-bool lk_worker_start(struct lk_worker *w, struct lk_shared *shared, struct lk_settings *settings);
+bool lk_worker_start(struct lk_worker *w, struct lk_shared *shared, struct lk_settings *settings, struct lk_tls *tls);
 /* Waits for the thread's end. */
 void lk_worker_join(struct lk_worker *w);
 /* After the threads of all workers have ended. */

@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "session/link.h"
+#include "session/negotiate.h"
 #include "session/step.h"
 #include "wire/build.h"
 
@@ -51,6 +52,7 @@ lk_cancel_server(struct lk_core *core, struct lk_server *s, struct lk_client *as
     k->server = s;
     k->client = asker;
     k->since_us = core->now.mono_us;
+    k->encrypt = s->end.tls != NULL;
     lk_build_cancel(&k->packet, s->pid, lk_span_make(s->secret, s->secret_n));
     lk_list_push(&core->cancellers, &k->node);
     s->cancels++;
@@ -58,7 +60,36 @@ lk_cancel_server(struct lk_core *core, struct lk_server *s, struct lk_client *as
 }
 
 void
-lk_cancel_opened(struct lk_core *core, struct lk_canceller *k)
+lk_cancel_opened(struct lk_core *core, struct lk_canceller *k, bool unix_socket)
+{
+    if (k->encrypt && lk_negotiate_begin(core, &k->end, unix_socket))
+        k->tls_asked = true;
+    else
+        (void)lk_step_send_buf(core, &k->end, &k->packet);
+}
+
+size_t
+lk_cancel_input(struct lk_core *core, struct lk_canceller *k, struct lk_span in)
+{
+    const char *why = "the server has gone";
+    enum lk_negotiation n = LK_NEGOTIATION_FAILED;
+    if (!k->tls_asked || in.n == 0)
+        return in.n;
+    if (k->server)
+        n = lk_negotiate_answer(core, &k->end, k->server->seat.pool->route.host, in, &why);
+    k->tls_asked = false;
+    if (n == LK_NEGOTIATION_PLAIN) {
+        (void)lk_step_send_buf(core, &k->end, &k->packet);
+    } else if (n == LK_NEGOTIATION_FAILED) {
+        if (k->server)
+            lk_log(LK_LOG_WARNING, "%s: cancel request failed: %s", lk_server_label(k->server), why);
+        lk_cancel_ended(core, k);
+    }
+    return in.n;
+}
+
+void
+lk_cancel_secured(struct lk_core *core, struct lk_canceller *k)
 {
     (void)lk_step_send_buf(core, &k->end, &k->packet);
 }

@@ -191,7 +191,7 @@ lk_client_fail(struct lk_core *core, struct lk_client *c, const struct lk_error 
 void
 lk_client_lost(struct lk_core *core, struct lk_client *c, const char *why)
 {
-    if (core->settings->log_disconnections && c->state != LK_CLIENT_STARTUP)
+    if (core->settings->log_disconnections && (c->state != LK_CLIENT_STARTUP || c->end.securing))
         lk_log(LK_LOG_INFO, "%s: closing: client unexpectedly went away: %s", lk_client_label(c), why);
     end_client(core, c, LK_REASON_CLIENT_ABORT);
 }

@@ -172,6 +172,8 @@ lk_core_input(struct lk_core *core, struct lk_end *end, struct lk_span in, struc
         done = lk_client_input(core, (struct lk_client *)(void *)end, in);
     else if (end->kind == LK_END_SERVER)
         done = lk_server_input(core, (struct lk_server *)(void *)end, in);
+    else
+        done = lk_cancel_input(core, (struct lk_canceller *)(void *)end, in);
     lk_link_serve_due(core);
     return done;
 }
@@ -181,14 +183,26 @@ lk_core_opened(struct lk_core *core, struct lk_end *end, const struct lk_peer *p
 {
     core->now = now;
     if (end->kind == LK_END_CANCEL) {
-        lk_cancel_opened(core, (struct lk_canceller *)(void *)end);
+        lk_cancel_opened(core, (struct lk_canceller *)(void *)end, peer->unix_socket);
         return;
     }
     struct lk_server *s = (struct lk_server *)(void *)end;
     (void)snprintf(s->remote_addr, sizeof(s->remote_addr), "%s", peer->addr ? peer->addr : "");
     (void)snprintf(s->local_addr, sizeof(s->local_addr), "%s", peer->local_addr ? peer->local_addr : "");
     s->local_port = peer->local_port;
-    lk_server_login_begin(core, s);
+    lk_server_login_begin(core, s, peer->unix_socket);
+}
+
+void
+lk_core_secured(struct lk_core *core, struct lk_end *end, struct lk_now now)
+{
+    core->now = now;
+    end->securing = false;
+    if (end->kind == LK_END_SERVER)
+        lk_server_login_secured(core, (struct lk_server *)(void *)end);
+    else if (end->kind == LK_END_CANCEL)
+        lk_cancel_secured(core, (struct lk_canceller *)(void *)end);
+    lk_link_serve_due(core);
 }
 
 void
@@ -271,6 +285,7 @@ lk_core_reload(struct lk_core *core, struct lk_settings *settings, struct lk_now
     LK_LIST_EACH(&core->clients, struct lk_client, node, c)
     c->limits = c->user ? lk_settings_user(settings, c->user) : NULL;
     LK_LIST_EACH(&core->pools, struct lk_pool, node, pool) reload_pool(core, pool);
+    lk_server_login_reload(core, old);
     lk_settings_unref(old);
     lk_core_tick(core, now);
 }

@@ -34,6 +34,8 @@ struct lk_canceller {
     struct lk_server *server; /* whose cancels it counts in; NULL: that server went away */
     struct lk_client *client; /* the connection that asked; NULL: ours, or it went away */
     struct lk_buf packet;
+    bool encrypt;             /* the server's own connection is */
+    bool tls_asked;           /* the answer to SSLRequest is awaited */
     int64_t since_us;
 };
 
@@ -93,6 +95,8 @@ struct lk_end *lk_core_accept(struct lk_core *core, const struct lk_peer *peer, 
 size_t lk_core_input(struct lk_core *core, struct lk_end *end, struct lk_span in, struct lk_now now);
 /* An OPEN succeeded. */
 void lk_core_opened(struct lk_core *core, struct lk_end *end, const struct lk_peer *peer, struct lk_now now);
+/* The handshake that a TLS effect asked for has succeeded: end->tls is set, and input is plaintext from here on. */
+void lk_core_secured(struct lk_core *core, struct lk_end *end, struct lk_now now);
 /* The connection is gone, or an OPEN failed: `why` for the log ("Connection refused"). The end is dead afterwards. */
 void lk_core_lost(struct lk_core *core, struct lk_end *end, const char *why, struct lk_now now);
 /* Time-outs and upkeep; call it about every 100 ms, or sooner. */

@@ -51,6 +51,13 @@ lk_effects_open(struct lk_effects *e, struct lk_end *end, const char *host, int 
 }
 
 void
+lk_effects_tls(struct lk_effects *e, struct lk_end *end, const char *host)
+{
+    end->securing = true;
+    append(e, LK_EFFECT_TLS, end)->u.tls_host = host;
+}
+
+void
 lk_effects_close(struct lk_effects *e, struct lk_end *end, bool force)
 {
     append(e, LK_EFFECT_CLOSE, end)->u.force = force;

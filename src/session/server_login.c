@@ -5,7 +5,9 @@
 #include <stdlib.h>
 
 #include "base/log.h"
+#include "config/option.h"
 #include "session/clean.h"
+#include "session/negotiate.h"
 #include "wire/build.h"
 
 #define USER_KEYS_MAX 10000u
@@ -162,8 +164,8 @@ begin_login(struct lk_core *core, struct lk_server *s)
     s->login = lk_login_new(&credentials, nonce);
 }
 
-void
-lk_server_login_begin(struct lk_core *core, struct lk_server *s)
+static void
+send_startup(struct lk_core *core, struct lk_server *s)
 {
     const struct lk_route *route = &s->seat.pool->route;
     const char *const forced[] = {"client_encoding", route->client_encoding, "datestyle", route->datestyle, "timezone",
@@ -176,13 +178,64 @@ lk_server_login_begin(struct lk_core *core, struct lk_server *s)
         pairs[n++] = forced[i];
         pairs[n++] = forced[i + 1];
     }
-    lk_server_enter(core, s, LK_SERVER_LOGIN);
     begin_login(core, s);
     struct lk_buf out = {0};
     lk_build_startup(&out, LK_PROTOCOL_3_0, pairs);
     if (!lk_step_send_buf(core, &s->end, &out))
         fail_broken(core, s, "out of memory");
     lk_buf_clear(&out);
+}
+
+void
+lk_server_login_begin(struct lk_core *core, struct lk_server *s, bool unix_socket)
+{
+    lk_server_enter(core, s, LK_SERVER_LOGIN);
+    s->unix_socket = unix_socket;
+    s->tls_asked = lk_negotiate_begin(core, &s->end, unix_socket);
+    if (!s->tls_asked)
+        send_startup(core, s);
+}
+
+size_t
+lk_server_login_answer(struct lk_core *core, struct lk_server *s, struct lk_span in)
+{
+    const char *why = NULL;
+    struct lk_error e;
+    if (in.n == 0)
+        return 0;
+    s->tls_asked = false;
+    switch (lk_negotiate_answer(core, &s->end, s->seat.pool->route.host, in, &why)) {
+    case LK_NEGOTIATION_PLAIN:
+        send_startup(core, s);
+        break;
+    case LK_NEGOTIATION_TLS:
+        break;
+    case LK_NEGOTIATION_FAILED:
+        lk_error_set(&e, "08006", "%s", why);
+        fail(core, s, &e);
+        break;
+    }
+    return in.n;
+}
+
+void
+lk_server_login_secured(struct lk_core *core, struct lk_server *s)
+{
+    send_startup(core, s);
+}
+
+void
+lk_server_login_reload(struct lk_core *core, const struct lk_settings *before)
+{
+    static const char prefix[] = "server_tls";
+    bool changed = false;
+    for (size_t i = 0; i < lk_option_count; i++)
+        if (strncmp(lk_options[i].name, prefix, sizeof(prefix) - 1) == 0)
+            changed = changed || !lk_option_same(&lk_options[i], before, core->settings);
+    if (!changed)
+        return;
+    LK_LIST_EACH(&core->servers, struct lk_server, node, s)
+    s->close_after |= !s->unix_socket;
 }
 
 static void

@@ -136,6 +136,7 @@ auth_method(const struct lk_settings *s)
 {
     switch (s->auth_type) {
     case LK_AUTH_TYPE_TRUST:
+    case LK_AUTH_TYPE_CERT: /* the certificate has been looked at; the user must be listed */
         return LK_AUTH_TRUST;
     case LK_AUTH_TYPE_ANY:
         return LK_AUTH_ANY;
@@ -189,12 +190,23 @@ on_verdict(struct lk_core *core, struct lk_client *c, enum lk_auth_verdict verdi
     lk_buf_clear(out);
 }
 
+static bool
+certificate_is_users(const struct lk_client *c)
+{
+    return c->end.tls_peer_cn && strcmp(c->end.tls_peer_cn, c->user) == 0;
+}
+
 static void
 authenticate(struct lk_core *core, struct lk_client *c)
 {
     struct lk_buf out = {0};
     struct lk_error why;
     enum lk_auth_verdict verdict;
+    if (core->settings->auth_type == LK_AUTH_TYPE_CERT && !certificate_is_users(c)) {
+        lk_error_set(&why, "28000", "certificate authentication failed for user \"%s\"", c->user);
+        refuse(core, c, &why);
+        return;
+    }
     c->auth_secret = lk_mem_dup(lk_users_secret(core->users, c->user));
     struct lk_auth_request request = {
         .method = auth_method(core->settings),
@@ -476,13 +488,18 @@ on_startup(struct lk_core *core, struct lk_client *c, const struct lk_msg_startu
         refuse(core, c, &e);
         return;
     }
+    if (core->settings->client_tls_sslmode >= LK_SSLMODE_REQUIRE && !c->end.tls && !c->unix_socket) {
+        refuse_packet(core, c, "SSL required");
+        return;
+    }
     if (!negotiate(core, c, m)) {
         lk_client_close(core, c);
         return;
     }
     bool good = take_parameters(core, c, m->params, &e);
     if (c->user && core->settings->log_connections)
-        lk_log(LK_LOG_INFO, "%s: login attempt: db=%s user=%s tls=no", lk_client_label(c), c->database, c->user);
+        lk_log(LK_LOG_INFO, "%s: login attempt: db=%s user=%s tls=%s", lk_client_label(c), c->database, c->user,
+            c->end.tls ? c->end.tls : "no");
     bool console = c->database && is_console_name(c->database);
     good = good && (console ? admit_to_console(core, c, &trusted, &e) : check_database(core, c, &e));
     if (!good || !check_room(core, c, &e)) {
@@ -500,9 +517,9 @@ on_startup(struct lk_core *core, struct lk_client *c, const struct lk_msg_startu
     }
 }
 
-/* SSLRequest and GSSENCRequest: no, and it may go on in the clear. */
+/* SSLRequest and GSSENCRequest. The answer no means that it may go on in the clear. */
 static void
-on_encryption_request(struct lk_core *core, struct lk_client *c, bool *asked, bool more_follows)
+on_encryption_request(struct lk_core *core, struct lk_client *c, bool *asked, bool more_follows, bool offered)
 {
     /* Bytes sent before our answer would be taken for what comes after it, whoever slipped them in. */
     if (*asked || more_follows) {
@@ -510,7 +527,15 @@ on_encryption_request(struct lk_core *core, struct lk_client *c, bool *asked, bo
         return;
     }
     *asked = true;
-    lk_step_send(core, &c->end, lk_span_str("N"));
+    lk_step_send(core, &c->end, lk_span_str(offered ? "S" : "N"));
+    if (offered)
+        lk_effects_tls(&core->effects, &c->end, NULL);
+}
+
+static bool
+offers_tls(const struct lk_core *core, const struct lk_client *c)
+{
+    return core->settings->client_tls_sslmode != LK_SSLMODE_DISABLE && !c->unix_socket;
 }
 
 static size_t
@@ -527,10 +552,10 @@ on_first_frame(struct lk_core *core, struct lk_client *c, struct lk_span in)
     }
     switch (m.code) {
     case LK_CODE_SSL:
-        on_encryption_request(core, c, &c->asked_tls, in.n > f.total);
+        on_encryption_request(core, c, &c->asked_tls, in.n > f.total, offers_tls(core, c));
         break;
     case LK_CODE_GSSENC:
-        on_encryption_request(core, c, &c->asked_gss, in.n > f.total);
+        on_encryption_request(core, c, &c->asked_gss, in.n > f.total, false);
         break;
     case LK_CODE_CANCEL:
         lk_client_enter(core, c, LK_CLIENT_CANCEL);

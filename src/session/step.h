@@ -64,7 +64,13 @@ void lk_server_answer_ours(struct lk_core *core, struct lk_server *s);
 const char *lk_server_label(const struct lk_server *s);
 
 /* --- server_login.c --- */
-void lk_server_login_begin(struct lk_core *core, struct lk_server *s);
+void lk_server_login_begin(struct lk_core *core, struct lk_server *s, bool unix_socket);
+/* The answer to SSLRequest; returns how many bytes were consumed. */
+size_t lk_server_login_answer(struct lk_core *core, struct lk_server *s, struct lk_span in);
+/* The connection is encrypted. */
+void lk_server_login_secured(struct lk_core *core, struct lk_server *s);
+/* After a RELOAD: servers whose TLS settings were others are closed when they are idle. */
+void lk_server_login_reload(struct lk_core *core, const struct lk_settings *before);
 /* One frame while logging in. */
 void lk_server_login_frame(struct lk_core *core, struct lk_server *s, uint8_t type, struct lk_span body);
 /* The pool's server can't be logged in to: clients that wait for their welcome are told and closed. */

@@ -32,7 +32,8 @@ load(struct world *w)
         return NULL;
     if (w->database_lines.len == 0)
         lk_buf_add_format(&w->database_lines, "shop = host=127.0.0.1 port=5432\n");
-    (void)fprintf(f, "[databases]\n%.*s[pgbouncer]\nauth_type = any\nlisten_port = 6432\n%.*s[lockkeeper]\n%.*s",
+    (void)fprintf(f, "[databases]\n%.*s[pgbouncer]\nauth_type = any\nlisten_port = 6432\n"
+        "server_tls_sslmode = disable\n%.*s[lockkeeper]\n%.*s",
         (int)w->database_lines.len, (const char *)w->database_lines.data, (int)w->pooler_lines.len,
         w->pooler_lines.data ? (const char *)w->pooler_lines.data : "", (int)w->lock_lines.len,
         w->lock_lines.data ? (const char *)w->lock_lines.data : "");
@@ -135,6 +136,7 @@ apply(struct world *w)
                 abort();
             w->records[w->record_count++] = e->u.record;
             break;
+        case LK_EFFECT_TLS:
         case LK_EFFECT_CONSOLE:
         case LK_EFFECT_CANCEL:
             break;

@@ -100,10 +100,9 @@ static void
 what_this_version_cannot_keep_is_refused(void **state)
 {
     struct files *f = *state;
-    const char *refused[] = {"auth_type = cert", "auth_type = hba", "auth_type = pam", "auth_type = ldap",
-        "pool_mode = statement", "advisory_lock_policy = rewrite", "advisory_lock_policy = reject",
-        "advisory_lock_policy = observe", "leak_log_format = text", "client_tls_sslmode = require",
-        "client_tls_sslmode = verify-full", "server_tls_sslmode = verify-ca", "server_tls_sslmode = require"};
+    const char *refused[] = {"auth_type = hba", "auth_type = pam", "auth_type = ldap", "pool_mode = statement",
+        "advisory_lock_policy = rewrite", "advisory_lock_policy = reject", "advisory_lock_policy = observe",
+        "leak_log_format = text"};
     for (size_t i = 0; i < sizeof(refused) / sizeof(*refused); i++) {
         char text[128];
         snprintf(text, sizeof(text), "[lockkeeper]\n%s\n[databases]\n", refused[i]);
@@ -125,14 +124,14 @@ what_has_no_effect_yet_is_warned_of_only_when_changed(void **state)
     assert_string_equal(files_warnings(f), "");
     assert_non_null(files_load_main(f, "dns_zone_check_period = 1\npkt_buf = 8192\nworkers = 4\n"
                                        "advisory_sweep_interval = 0\n"
-                                       "client_tls_sslmode = prefer\nauth_query = SELECT 1\n"
+                                       "peer_id = 3\nauth_query = SELECT 1\n"
                                        "[databases]\na = target_session_attrs=any load_balance_hosts=round-robin\n"
                                        "b = target_session_attrs=primary host=h1,h2 advisory_max_pins=3"));
     files_assert_warning(f, "lk.ini:3", "dns_zone_check_period = 1: has no effect in this version");
     files_assert_warning(f, "lk.ini:4", "pkt_buf");
     files_assert_warning(f, "lk.ini:5", "workers = 4: this version runs one worker");
     files_assert_warning(f, "lk.ini:6", "advisory_sweep_interval");
-    files_assert_warning(f, "lk.ini:7", "connect in the clear");
+    files_assert_warning(f, "lk.ini:7", "peer_id");
     files_assert_warning(f, "lk.ini:8", "auth_query");
     files_assert_warning(f, "lk.ini:11", "target_session_attrs");
     files_assert_warning(f, "lk.ini:11", "only the first of the list, h1");
@@ -140,6 +139,38 @@ what_has_no_effect_yet_is_warned_of_only_when_changed(void **state)
     assert_null(strstr(files_warnings(f), "lk.ini:10:"));
     assert_string_equal(lk_settings_database(f->s, "b")->host, "h1");
     assert_int_equal(f->s->workers, 4);
+}
+
+static void
+tls_needs_its_files(void **state)
+{
+    struct files *f = *state;
+    static const char of_client[] = "client_tls_key_file = k\nclient_tls_cert_file = c\n";
+    char text[256];
+    assert_null(files_load_main(f, "client_tls_sslmode = allow"));
+    files_assert_error(f, "lk.ini:1", "client_tls_key_file must be set, unless client_tls_sslmode is disable");
+    files_assert_error(f, "lk.ini:1", "client_tls_cert_file must be set");
+    snprintf(text, sizeof(text), "%sclient_tls_sslmode = verify-ca\nserver_tls_sslmode = verify-full", of_client);
+    assert_null(files_load_main(f, text));
+    files_assert_error(f, "lk.ini:1", "client_tls_ca_file must be set");
+    files_assert_error(f, "lk.ini:1", "server_tls_ca_file must be set");
+    assert_null(files_load_main(f, "server_tls_cert_file = c"));
+    files_assert_error(f, "lk.ini:3", "go together");
+    snprintf(text, sizeof(text), "%sclient_tls_ca_file = a\nclient_tls_sslmode = verify-full", of_client);
+    struct lk_settings *s = files_load_main(f, text);
+    assert_non_null(s);
+    assert_int_equal(s->client_tls_sslmode, LK_SSLMODE_VERIFY_FULL);
+    assert_int_equal(s->server_tls_sslmode, LK_SSLMODE_PREFER);
+    assert_string_equal(files_warnings(f), "");
+}
+
+static void
+certificates_as_logins_need_verify_full(void **state)
+{
+    struct files *f = *state;
+    files_load(f, "[lockkeeper]\nauth_type = cert\nclient_tls_sslmode = verify-ca\nclient_tls_key_file = k\n"
+                  "client_tls_cert_file = c\nclient_tls_ca_file = a\nauth_file =\n");
+    files_assert_error(f, "lk.ini:2", "auth_type = cert needs client_tls_sslmode = verify-full");
 }
 
 static void
@@ -387,6 +418,8 @@ main(void)
         FILES_TEST(all_mistakes_are_told_at_once_with_their_lines),
         FILES_TEST(what_this_version_cannot_keep_is_refused),
         FILES_TEST(what_has_no_effect_yet_is_warned_of_only_when_changed),
+        FILES_TEST(tls_needs_its_files),
+        FILES_TEST(certificates_as_logins_need_verify_full),
         FILES_TEST(what_has_an_effect_is_not_warned_of),
         FILES_TEST(peers_are_read_for_mistakes_and_warned_of),
         FILES_TEST(the_last_of_two_lines_in_one_section_counts),

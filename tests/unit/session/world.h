@@ -35,6 +35,8 @@ struct world {
     struct lk_buf client_in; /* what the client said and was not consumed */
     struct lk_buf to_client, to_server;
     struct lk_buf command; /* of the last CONSOLE */
+    struct lk_end *secured; /* of the last TLS effect */
+    const char *secured_host;
     unsigned opened, resumed, commands, cancels;
     bool client_closed, server_closed;
 };
@@ -63,7 +65,8 @@ load(struct world *w, const char *auth_type, const char *more)
     struct lk_buf errors = {0}, warnings = {0};
     (void)snprintf(text, sizeof(text),
         "[databases]\nshop = host=127.0.0.1 port=5432\nforced = host=127.0.0.1 user=sue\n[pgbouncer]\nauth_type = %s\n"
-        "auth_file = %s\nlisten_port = 6432\nadmin_users = admin\nstats_users = stats\npool_mode = transaction\n%s",
+        "auth_file = %s\nlisten_port = 6432\nadmin_users = admin\nstats_users = stats\npool_mode = transaction\n"
+        "server_tls_sslmode = disable\n%s",
         auth_type, w->list, more);
     write_file(w->list, users);
     write_file(w->ini, text);
@@ -102,6 +105,10 @@ settle(struct world *w)
         switch (e->kind) {
         case LK_EFFECT_SEND:
             lk_buf_add_span(e->end == w->client ? &w->to_client : &w->to_server, e->u.bytes);
+            break;
+        case LK_EFFECT_TLS:
+            w->secured = e->end;
+            w->secured_host = e->u.tls_host;
             break;
         case LK_EFFECT_OPEN:
             w->server = e->end;
