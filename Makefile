@@ -98,17 +98,17 @@ deps: ## install the Debian packages that are missing
 demo: ## build all, play a short scene with PostgreSQL and psql, stop
 	@$(MAKE) deps
 	@$(MAKE) $(JOBS) all
-	@LK_BIN=$(DAEMON) conf/demo.sh play
+	@LK_BIN='$(DAEMON)' conf/demo.sh play
 
 run: ## the demo's PostgreSQL and Lockkeeper, kept running for your own psql
 	@$(MAKE) deps
 	@$(MAKE) $(JOBS) all
-	@LK_BIN=$(DAEMON) conf/demo.sh run
+	@LK_BIN='$(DAEMON)' conf/demo.sh run
 
 check: ## build and run all tests with a private PostgreSQL; the last line counts them
 	@$(MAKE) deps
 	@$(MAKE) $(JOBS) all $(UNIT_BIN) $(REPLAY_BIN)
-	@LK_BIN=$(DAEMON) PYTHON=$(PYTHON) tests/run_check.sh $(UNIT_BIN) $(REPLAY_BIN) --integration
+	@LK_BIN='$(DAEMON)' PYTHON=$(PYTHON) tests/run_check.sh $(UNIT_BIN) $(REPLAY_BIN) --integration
 
 check-unit: ## unit, property and replay tests alone
 	@$(MAKE) $(JOBS) $(UNIT_BIN) $(REPLAY_BIN)
@@ -116,10 +116,11 @@ check-unit: ## unit, property and replay tests alone
 
 check-integration: ## integration tests alone; T=… narrows them (T="tests/integration/test_console.py -x")
 	@$(MAKE) $(JOBS) all
-	@LK_BIN=$(DAEMON) PYTHON=$(PYTHON) tests/run_check.sh --integration $(T)
+	@LK_BIN='$(DAEMON)' PYTHON=$(PYTHON) tests/run_check.sh --integration $(T)
 
+# Warnings are judged by the plain build: under the sanitizers gcc 12 finds array bounds that are none.
 check-asan: ## check, built with ASan and UBSan (in build-asan)
-	@$(MAKE) check BUILD=build-asan CFLAGS='$(SANITIZE)'
+	@$(MAKE) check CI= BUILD=build-asan CFLAGS='$(SANITIZE)'
 
 check-all: ## check, check-asan and lint
 	@$(MAKE) check
@@ -129,7 +130,7 @@ check-all: ## check, check-asan and lint
 bench: ## throughput beside Debian's pgbouncer and a direct connection
 	@conf/deps.sh bench
 	@$(MAKE) $(JOBS) all
-	@LK_BIN=$(DAEMON) $(PYTHON) tests/bench/quick.py
+	@LK_BIN='$(DAEMON)' $(PYTHON) tests/bench/quick.py
 
 LINT_SRC = $(wildcard src/*.[ch] src/*/*.[ch])
 lint: ## includes point down, sizes, no sleeping in tests, links of the docs, cppcheck
