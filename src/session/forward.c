@@ -71,6 +71,23 @@ analyse(struct lk_core *core, const struct lk_client *c, struct lk_span sql)
     return lk_analysis_cache_get_alike(core->analyses, sql, mode);
 }
 
+/* Notes the answer that the message is owed; takes over analysis and watch. NULL: no memory, which the client is told. */
+static struct lk_reply *
+owe(struct lk_core *core, struct lk_client *c, enum lk_reply_kind kind, struct lk_analysis *a, struct lk_watch *watch,
+    bool failed)
+{
+    struct lk_reply *r = failed ? NULL : lk_replies_push(&c->server->replies, kind, LK_FOR_CLIENT);
+    if (!r) {
+        lk_watch_free(watch);
+        lk_analysis_unref(a);
+        out_of_memory(core, c);
+        return NULL;
+    }
+    r->analysis = a;
+    r->watch = watch;
+    return r;
+}
+
 static enum outcome
 on_query(struct lk_core *core, struct lk_client *c, const struct lk_frame *f, struct lk_span whole)
 {
@@ -92,15 +109,9 @@ on_query(struct lk_core *core, struct lk_client *c, const struct lk_frame *f, st
     struct lk_span rewritten = {0};
     if (a && a->verb == LK_VERB_DEALLOCATE)
         lk_extended_deallocate(core, c, a, &rewritten);
-    struct lk_reply *r = failed || (all && !a) ? NULL : lk_replies_push(&s->replies, LK_REPLY_QUERY, LK_FOR_CLIENT);
-    if (!r) {
-        lk_watch_free(watch);
-        lk_analysis_unref(a);
-        out_of_memory(core, c);
+    struct lk_reply *r = owe(core, c, LK_REPLY_QUERY, a, watch, failed || (all && !a));
+    if (!r)
         return DONE;
-    }
-    r->analysis = a;
-    r->watch = watch;
     if (rewritten.n > 0)
         lk_extended_note_deallocate(c, a, r);
     lk_server_set_unnamed(s, NULL);
@@ -118,7 +129,6 @@ on_fcall(struct lk_core *core, struct lk_client *c, const struct lk_frame *f, st
     struct lk_msg_fcall m;
     char text[40];
     bool failed = false;
-    struct lk_server *s = c->server;
     if (!lk_msg_fcall(f->body, &m)) {
         violation(core, c, "invalid message format");
         return DONE;
@@ -128,16 +138,8 @@ on_fcall(struct lk_core *core, struct lk_client *c, const struct lk_frame *f, st
     (void)snprintf(text, sizeof(text), "FunctionCall_%u", m.oid);
     struct lk_analysis *a = lk_analysis_cache_get(core->analyses, lk_span_str(text), lk_forward_mode(core, c));
     struct lk_watch *watch = a ? lk_watch_fcall(m.oid, m.rest, m.argument_count, a->text, &failed) : NULL;
-    struct lk_reply *r = a && !failed ? lk_replies_push(&s->replies, LK_REPLY_FCALL, LK_FOR_CLIENT) : NULL;
-    if (!r) {
-        lk_watch_free(watch);
-        lk_analysis_unref(a);
-        out_of_memory(core, c);
-        return DONE;
-    }
-    r->analysis = a;
-    r->watch = watch;
-    take(core, c, f, whole, false);
+    if (owe(core, c, LK_REPLY_FCALL, a, watch, failed || !a))
+        take(core, c, f, whole, false);
     return DONE;
 }
 

@@ -501,6 +501,7 @@ on_answer(struct lk_core *core, struct lk_server *s, struct lk_frame *f, struct 
         return true;
     case '2':
     case '3':
+    case 'n':
         pass(core, s, r, whole);
         pop(core, s);
         return true;
@@ -510,10 +511,6 @@ on_answer(struct lk_core *core, struct lk_server *s, struct lk_frame *f, struct 
         pass(core, s, r, whole);
         if (r->kind == LK_REPLY_DESCRIBE)
             pop(core, s);
-        return true;
-    case 'n':
-        pass(core, s, r, whole);
-        pop(core, s);
         return true;
     case 'V':
         if (r->watch)
