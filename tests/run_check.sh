@@ -8,7 +8,8 @@ cd "$(dirname "$0")/.." || exit 1
 python=${PYTHON:-/usr/bin/python3}
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
-trap 'exit 130' INT TERM HUP
+child=
+trap 'trap "" INT TERM HUP; [ -z "$child" ] || { kill -TERM "$child"; wait "$child"; } 2>/dev/null; exit 130' INT TERM HUP
 passed=0 failed=0
 export ASAN_OPTIONS=${ASAN_OPTIONS:-detect_leaks=1:exitcode=99} UBSAN_OPTIONS=${UBSAN_OPTIONS:-print_stacktrace=1}
 
@@ -33,8 +34,11 @@ run_program() {
 run_integration() {
     local xml=$scratch/junit.xml counts
     timeout --foreground -k 30 "${LK_TEST_TIMEOUT:-1200}" \
-        "$python" -m pytest -c tests/integration/pytest.ini --junitxml="$xml" "${@:-tests/integration}" </dev/null
+        "$python" -m pytest -c tests/integration/pytest.ini --junitxml="$xml" "${@:-tests/integration}" </dev/null &
+    child=$!
+    wait "$child"
     local status=$?
+    child=
     if ! counts=$("$python" - "$xml" <<'PY'
 import sys, xml.etree.ElementTree as tree
 s = tree.parse(sys.argv[1]).getroot().find("testsuite").attrib
