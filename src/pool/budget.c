@@ -98,6 +98,18 @@ lk_budget_give(struct lk_budget_set *set)
 }
 
 bool
+lk_budget_take_one(struct lk_budget *b)
+{
+    return take_one(b, false);
+}
+
+void
+lk_budget_give_one(struct lk_budget *b)
+{
+    atomic_fetch_sub(&b->used, 1);
+}
+
+bool
 lk_budget_over(const struct lk_budget_set *set)
 {
     for (int i = 0; i < LK_BUDGET_KINDS; i++) {

@@ -6,7 +6,15 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-enum lk_budget_kind { LK_BUDGET_POOL, LK_BUDGET_DATABASE, LK_BUDGET_USER, LK_BUDGET_KINDS };
+enum lk_budget_kind {
+    LK_BUDGET_POOL,
+    LK_BUDGET_DATABASE,
+    LK_BUDGET_USER,
+    LK_BUDGET_KINDS, /* of which a server connection needs a unit each */
+    /* of which a client needs one each */
+    LK_BUDGET_DATABASE_CLIENTS = LK_BUDGET_KINDS,
+    LK_BUDGET_USER_CLIENTS,
+};
 
 struct lk_budget {
     atomic_int used;
@@ -28,6 +36,9 @@ struct lk_budget_set {
 /* Takes a unit of each, or none at all. *denied (may be NULL): which kind said no. */
 bool lk_budget_take(struct lk_budget_set *set, bool with_reserve, enum lk_budget_kind *denied);
 void lk_budget_give(struct lk_budget_set *set);
+/* The same for a unit of one budget. */
+bool lk_budget_take_one(struct lk_budget *b);
+void lk_budget_give_one(struct lk_budget *b);
 /* More units out than the limits (and reserve) allow: a released server should be closed. */
 bool lk_budget_over(const struct lk_budget_set *set);
 

@@ -51,6 +51,7 @@ lk_client_enter(struct lk_core *core, struct lk_client *c, enum lk_client_state 
     c->state = to;
     c->state_us = core->now.mono_us;
     c->end.paused = to == LK_CLIENT_WELCOME || to == LK_CLIENT_WAITING;
+    c->wait_told = false;
 }
 
 const char *
@@ -132,6 +133,9 @@ detach(struct lk_core *core, struct lk_client *c)
         HASH_DELETE(by_key, core->keys, c);
         c->cancel_pid = 0;
     }
+    for (size_t i = 0; i < LK_COUNT(c->budgets); i++)
+        if (c->budgets[i])
+            lk_budget_give_one(c->budgets[i]);
     lk_cancel_forget(core, NULL, c);
     atomic_fetch_sub(&core->shared->clients, 1);
     lk_list_remove(&core->clients, &c->node);

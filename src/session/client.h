@@ -48,6 +48,7 @@ struct lk_client {
     int64_t request_us;         /* when the request at hand began; 0: none */
     int64_t request_wall_us;
     int64_t transaction_us;     /* when its transaction began */
+    struct lk_budget *budgets[2]; /* of its database's and user's clients: it holds a unit of each; NULL: of none */
     struct lk_pool *pool;       /* from authentication on; NULL on the console */
     const struct lk_user_settings *limits; /* line of [users], or NULL; valid while core->settings is */
     struct lk_waiter place;
@@ -67,6 +68,7 @@ struct lk_client {
     bool remain_dropped;          /* ... to nowhere */
     bool skip_to_sync;            /* it got an error of ours: messages up to Sync are passed over */
     bool cancelled;               /* the message that it waited with was cancelled: answered with 57014, not sent */
+    bool wait_told;               /* WAITING: it was told that it waits (query_wait_notify) */
     bool terminated;              /* it said Terminate */
     bool admin;                   /* CONSOLE: all commands; else SHOW only */
     bool console_busy;            /* CONSOLE: a command's answer is outstanding */

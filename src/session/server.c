@@ -440,8 +440,8 @@ on_ready(struct lk_core *core, struct lk_server *s, struct lk_span whole, struct
             stats->transactions++;
             if (s->client && s->client->transaction_us)
                 stats->transaction_us += (uint64_t)(core->now.mono_us - s->client->transaction_us);
-            if (s->client)
-                s->client->transaction_us = 0;
+            if (s->client) /* the next one of a pipeline begins here */
+                s->client->transaction_us = s->replies.count > 1 ? core->now.mono_us : 0;
         }
         if (s->client)
             s->client->state_us = core->now.mono_us;

@@ -49,6 +49,16 @@ take_cancel_key(struct lk_core *core, struct lk_client *c)
     HASH_ADD(by_key, core->keys, cancel_pid, sizeof(c->cancel_pid) + sizeof(c->cancel_secret), c);
 }
 
+static void
+notify_login(const struct lk_core *core, struct lk_buf *out)
+{
+    struct lk_error e;
+    if (!core->settings->login_notify_message || !core->settings->login_notify_message[0])
+        return;
+    lk_error_set(&e, "00000", "%s", core->settings->login_notify_message);
+    lk_build_error(out, "NOTICE", &e, true);
+}
+
 void
 lk_startup_welcome(struct lk_core *core, struct lk_client *c)
 {
@@ -57,6 +67,7 @@ lk_startup_welcome(struct lk_core *core, struct lk_client *c)
     uint32_t n = c->cancel_secret;
     const uint8_t secret[4] = {(uint8_t)(n >> 24), (uint8_t)(n >> 16), (uint8_t)(n >> 8), (uint8_t)n};
     lk_welcome_send(core, c);
+    notify_login(core, &out);
     lk_build_backend_key(&out, c->cancel_pid, lk_span_make(secret, sizeof(secret)));
     lk_build_ready(&out, 'I');
     bool sent = lk_step_send_buf(core, &c->end, &out);
@@ -93,12 +104,49 @@ refuse_failing(struct lk_core *core, struct lk_client *c)
     refuse(core, c, &e);
 }
 
+/* Takes a unit of a budget of clients, if there is room. */
+static bool
+take_unit(struct lk_core *core, struct lk_client *c, enum lk_budget_kind kind, const char *name, int limit)
+{
+    struct lk_budget *b = lk_budgets_get(core->shared->budgets, kind, name, limit, 0);
+    if (!lk_budget_take_one(b))
+        return false;
+    c->budgets[kind - LK_BUDGET_KINDS] = b;
+    return true;
+}
+
+/* May one more client of the database, and one more of the user, be logged in? */
+static bool
+take_room(struct lk_core *core, struct lk_client *c, struct lk_error *e)
+{
+    const struct lk_settings *s = core->settings;
+    const struct lk_database_settings *d = lk_settings_database(s, c->database);
+    d = d ? d : lk_settings_fallback(s);
+    int of_database = s->max_db_client_connections, of_user = s->max_user_client_connections;
+    if (d && d->max_db_client_connections >= 0)
+        of_database = d->max_db_client_connections;
+    if (c->limits && c->limits->max_user_client_connections >= 0)
+        of_user = c->limits->max_user_client_connections;
+    const char *limit = NULL;
+    if (!take_unit(core, c, LK_BUDGET_DATABASE_CLIENTS, c->database, of_database))
+        limit = "max_db_client_connections";
+    else if (!take_unit(core, c, LK_BUDGET_USER_CLIENTS, c->user, of_user))
+        limit = "max_user_client_connections";
+    if (limit)
+        lk_error_set(e, "53300", "no more connections allowed (%s)", limit);
+    return limit == NULL;
+}
+
 static void
 join_pool(struct lk_core *core, struct lk_client *c)
 {
+    struct lk_error e;
+    if (!take_room(core, c, &e)) {
+        refuse(core, c, &e);
+        return;
+    }
     struct lk_pool *pool = lk_core_pool(core, c->database, c->user);
     if (!pool) {
-        struct lk_error e;
         lk_error_set(&e, "3D000", "no such database: %s", c->database);
         refuse(core, c, &e);
         return;

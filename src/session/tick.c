@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "session/cancel.h"
 #include "session/link.h"
+#include "wire/build.h"
 
 static bool
 over(const struct lk_core *core, int64_t since_us, int64_t limit_us)
@@ -62,8 +63,11 @@ check_linked(struct lk_core *core, struct lk_client *c)
     const struct lk_settings *st = core->settings;
     const struct lk_server *s = c->server;
     const struct lk_user_settings *u = c->limits;
+    int64_t transaction_us = user_limit(u ? u->transaction_timeout_us : -1, st->transaction_timeout_us);
     bool quiet = lk_replies_quiet(&s->replies);
-    if (!quiet && c->request_us && over(core, c->request_us, user_limit(u ? u->query_timeout_us : -1, st->query_timeout_us)))
+    if (c->transaction_us && over(core, c->transaction_us, transaction_us))
+        time_out(core, c, "transaction timeout");
+    else if (!quiet && c->request_us && over(core, c->request_us, user_limit(u ? u->query_timeout_us : -1, st->query_timeout_us)))
         time_out(core, c, "query_timeout");
     else if (quiet && s->status != 'I' &&
         over(core, c->state_us, user_limit(u ? u->idle_transaction_timeout_us : -1, st->idle_transaction_timeout_us)))
@@ -71,6 +75,26 @@ check_linked(struct lk_core *core, struct lk_client *c)
     else if (quiet && s->status == 'I' &&
         over(core, c->state_us, user_limit(u ? u->client_idle_timeout_us : -1, st->client_idle_timeout_us)))
         time_out(core, c, "client_idle_timeout");
+}
+
+static void
+check_waiting(struct lk_core *core, struct lk_client *c)
+{
+    struct lk_error e;
+    struct lk_buf out = {0};
+    if (c->pool->paused || !lk_core_lends(core))
+        return;
+    if (over(core, c->place.since_us, c->pool->route.query_wait_timeout_us)) {
+        wait_time_out(core, c);
+        return;
+    }
+    if (c->wait_told || !over(core, c->place.since_us, core->settings->query_wait_notify_us))
+        return;
+    c->wait_told = true;
+    lk_error_set(&e, "00000", "No server connection available in postgres backend, client being queued");
+    lk_build_error(&out, "NOTICE", &e, true);
+    (void)lk_step_send_buf(core, &c->end, &out);
+    lk_buf_clear(&out);
 }
 
 static void
@@ -90,8 +114,7 @@ check_client(struct lk_core *core, struct lk_client *c)
             time_out(core, c, "client_idle_timeout");
         break;
     case LK_CLIENT_WAITING:
-        if (!c->pool->paused && lk_core_lends(core) && over(core, c->place.since_us, c->pool->route.query_wait_timeout_us))
-            wait_time_out(core, c);
+        check_waiting(core, c);
         break;
     case LK_CLIENT_LINKED:
         check_linked(core, c);

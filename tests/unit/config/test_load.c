@@ -32,7 +32,6 @@ a_pgbouncer_ini_is_read_as_it_is(void **state)
     struct lk_settings *s = files_load(f, text);
     assert_string_equal(files_errors(f), "");
     assert_non_null(s);
-    files_assert_warning(f, "lk.ini:6", "max_user_client_connections = 10: has no effect in this version");
     assert_ptr_equal(strchr(files_warnings(f), '\n') + 1, files_warnings(f) + f->warnings.len);
     const struct lk_database_settings *d = lk_settings_database(s, "shop");
     assert_string_equal(d->host, "localhost");
