@@ -77,7 +77,7 @@ const struct lk_option lk_database_options[] = {
     RESERVE(DB),
     INT(DB, max_db_connections, 0, MOST, NONE, "server connections over all users; 0: no limit"),
     INT(DB, max_db_client_connections, 0, MOST, NONE, "clients; 0: no limit"),
-    ENUM(DB, pool_mode, lk_words_pool_mode, LK_WORDS_REFUSED_POOL_MODE, NONE, "when a server goes back to its pool"),
+    ENUM(DB, pool_mode, lk_words_pool_mode, NULL, NONE, "when a server goes back to its pool"),
     TIME(DB, server_lifetime, NONE, "close an unused server that is older"),
     TIME(DB, query_wait_timeout, NONE, "close a client that waits longer for a server"),
     ENUM(DB, advisory_lock_policy, lk_words_lock_policy, LK_WORDS_REFUSED_LOCK_POLICY, LOCKS, "see [lockkeeper]"),
@@ -97,7 +97,7 @@ const size_t lk_database_option_count = LK_COUNT(lk_database_options);
 const struct lk_option lk_user_options[] = {
     INT(USER, pool_size, 1, MOST, NONE, "server connections of this user's pools"),
     RESERVE(USER),
-    ENUM(USER, pool_mode, lk_words_pool_mode, LK_WORDS_REFUSED_POOL_MODE, NONE, "when a server goes back to its pool"),
+    ENUM(USER, pool_mode, lk_words_pool_mode, NULL, NONE, "when a server goes back to its pool"),
     INT(USER, max_user_connections, 0, MOST, NONE, "server connections over all databases; 0: no limit"),
     INT(USER, max_user_client_connections, 0, MOST, NONE, "clients; 0: no limit"),
     TIME(USER, query_timeout, NONE, "cancel a query that runs longer"),

@@ -124,7 +124,7 @@ const struct lk_option lk_options[] = {
     STRING(pidfile, "", RESTART, "file for the process id; empty: none"),
     INT(pkt_buf, "4096", 64, MOST, RESTART | INERT, "size of PgBouncer's packet buffer, in bytes"),
     TIME(pool_idle_timeout, "0", INERT, "drop an unused pool after so long; 0: never"),
-    ENUM(pool_mode, "session", lk_words_pool_mode, LK_WORDS_REFUSED_POOL_MODE, NONE,
+    ENUM(pool_mode, "session", lk_words_pool_mode, NULL, NONE,
         "when a server goes back to its pool"),
     TIME(query_timeout, "0", NONE, "cancel a query that runs longer; 0: never"),
     TIME(query_wait_notify, "5", NONE, "tell a client after so long that it waits for a server; 0: never"),

@@ -415,6 +415,21 @@ on_row(struct lk_core *core, struct lk_server *s, struct lk_span whole, struct l
     pass(core, s, r, whole);
 }
 
+/* In statement mode a server is lent for one statement: a transaction left open costs its client the connection. */
+static bool
+opens_block(const struct lk_server *s, enum lk_reply_purpose purpose)
+{
+    return s->client && purpose == LK_FOR_CLIENT && s->status != 'I' && s->seat.pool->route.mode == LK_POOL_STATEMENT;
+}
+
+static void
+refuse_block(struct lk_core *core, struct lk_client *c)
+{
+    struct lk_error e;
+    lk_error_set(&e, "08P01", "transaction blocks not allowed in statement pooling mode");
+    lk_client_fail(core, c, &e, LK_REASON_CLIENT_ABORT);
+}
+
 static void
 on_ready(struct lk_core *core, struct lk_server *s, struct lk_span whole, struct lk_span body)
 {
@@ -426,7 +441,9 @@ on_ready(struct lk_core *core, struct lk_server *s, struct lk_span whole, struct
     }
     s->status = body.p[0];
     s->copy = LK_COPY_NONE;
-    pass(core, s, r, whole);
+    bool refused = opens_block(s, purpose);
+    if (!refused)
+        pass(core, s, r, whole);
     if (purpose == LK_FOR_CLIENT) {
         if (r->kind == LK_REPLY_QUERY || r->kind == LK_REPLY_FCALL) {
             if (r->kind == LK_REPLY_FCALL && r->watch && !r->failed)
@@ -447,6 +464,10 @@ on_ready(struct lk_core *core, struct lk_server *s, struct lk_span whole, struct
             s->client->state_us = core->now.mono_us;
     }
     pop(core, s);
+    if (refused) {
+        refuse_block(core, s->client);
+        return;
+    }
     if (s->client && lk_replies_quiet(&s->replies))
         s->client->request_us = 0;
     if (purpose > LK_FOR_REFUSAL)
