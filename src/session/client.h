@@ -67,6 +67,7 @@ struct lk_client {
     uint32_t remain;              /* bytes of a long frame still to be forwarded */
     bool remain_dropped;          /* ... to nowhere */
     bool skip_to_sync;            /* it got an error of ours: messages up to Sync are passed over */
+    bool held;                    /* its next message waits until its server has answered what is outstanding */
     bool cancelled;               /* the message that it waited with was cancelled: answered with 57014, not sent */
     bool wait_told;               /* WAITING: it was told that it waits (query_wait_notify) */
     bool terminated;              /* it said Terminate */

@@ -115,32 +115,30 @@ ensure_named(struct lk_core *core, struct lk_client *c, struct lk_statement *st)
     return add_named(core, c, st, LK_FOR_PREPARE, st->name);
 }
 
+/* The unnamed statement that is there is another client's. */
+static bool
+close_unnamed(struct lk_core *core, struct lk_server *s)
+{
+    struct lk_buf out = {0};
+    if (!push(s, LK_REPLY_CLOSE, LK_FOR_EVICT, NULL, NULL))
+        return false;
+    lk_server_set_unnamed(s, NULL);
+    lk_build_target(&out, 'C', 'S', "");
+    return send_buf(core, s, &out);
+}
+
 static bool
 ensure_unnamed(struct lk_core *core, struct lk_client *c)
 {
     struct lk_server *s = c->server;
-    if (!c->unnamed || s->unnamed == c->unnamed)
+    if (s->unnamed == c->unnamed)
         return true;
+    if (!c->unnamed)
+        return close_unnamed(core, s);
     if (!push(s, LK_REPLY_PARSE, LK_FOR_PREPARE, c->unnamed, NULL))
         return false;
     lk_server_set_unnamed(s, c->unnamed);
     return send_parse(core, c, c->unnamed, "");
-}
-
-/* The statement that a message names, made ready on the server. *mapped: send st->name instead of the client's. */
-static bool
-resolve(struct lk_core *core, struct lk_client *c, struct lk_span name, struct lk_statement **st, bool *mapped)
-{
-    *mapped = false;
-    if (name.n == 0) {
-        *st = c->unnamed;
-        return ensure_unnamed(core, c);
-    }
-    *st = lk_prepared_find(&c->prepared, name);
-    if (!*st || !maps_names(core, c))
-        return true;
-    *mapped = true;
-    return ensure_named(core, c, *st);
 }
 
 /* A message that must fail at the server, so that client and server agree on what follows; its error is replaced. */
@@ -157,12 +155,44 @@ refuse(struct lk_core *core, struct lk_server *s, const struct lk_error *e)
     return send_buf(core, s, &out);
 }
 
+/* A name that is none of the client's but might be one of ours on the server. */
+static bool
+refuse_name(struct lk_core *core, struct lk_server *s, struct lk_span name)
+{
+    struct lk_error e;
+    lk_error_set(&e, "26000", "prepared statement \"%.*s\" does not exist", (int)name.n, (const char *)name.p);
+    return refuse(core, s, &e);
+}
+
+/* The statement that a message names, made ready on the server. *mapped: send st->name instead of the client's. */
+static bool
+resolve(struct lk_core *core, struct lk_client *c, struct lk_span name, struct lk_statement **st, bool *mapped)
+{
+    *mapped = false;
+    if (name.n == 0) {
+        *st = c->unnamed;
+        return ensure_unnamed(core, c);
+    }
+    *st = lk_prepared_find(&c->prepared, name);
+    if (!maps_names(core, c))
+        return true;
+    if (!*st && name.n > 3 && memcmp(name.p, "lk_", 3) == 0)
+        return refuse_name(core, c->server, name);
+    if (!*st)
+        return true;
+    *mapped = true;
+    return ensure_named(core, c, *st);
+}
+
 static enum lk_extended
 parse_named(struct lk_core *core, struct lk_client *c, struct lk_span name, struct lk_statement *st, struct lk_span whole)
 {
     struct lk_server *s = c->server;
     bool known = lk_prepared_find(&c->prepared, name) != NULL;
     bool maps = maps_names(core, c);
+    /* what is outstanding may free the name: DEALLOCATE, DISCARD, an error that skips the Parse that took it */
+    if (known && maps && s->replies.count > 0)
+        return LK_EXTENDED_HOLD;
     if (known && maps) {
         struct lk_error e;
         lk_error_set(&e, "42P05", "prepared statement \"%.*s\" already exists", (int)name.n, (const char *)name.p);

@@ -6,7 +6,12 @@
 #include "session/core.h"
 #include "wire/message.h"
 
-enum lk_extended { LK_EXTENDED_DONE, LK_EXTENDED_BAD, LK_EXTENDED_NO_MEMORY };
+enum lk_extended {
+    LK_EXTENDED_DONE,
+    LK_EXTENDED_BAD,
+    LK_EXTENDED_NO_MEMORY,
+    LK_EXTENDED_HOLD, /* nothing was done: what to do depends on answers that are outstanding */
+};
 
 enum lk_extended lk_extended_parse(struct lk_core *core, struct lk_client *c, struct lk_span body, struct lk_span whole);
 /* `there`: what of the Bind has come; `total`: its length. Sends what has come. */

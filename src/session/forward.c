@@ -176,9 +176,33 @@ on_copy_end(struct lk_core *core, struct lk_client *c, const struct lk_frame *f,
     return DONE;
 }
 
+/* The message stays unread until the server has answered what is outstanding; a Flush sees to it that it does. */
+static enum outcome
+hold(struct lk_core *core, struct lk_client *c)
+{
+    static const uint8_t flush[] = {'H', 0, 0, 0, 4};
+    c->held = true;
+    c->end.paused = true;
+    if (c->server->replies.unsynced)
+        lk_step_send(core, &c->server->end, lk_span_make(flush, sizeof(flush)));
+    return NEED_MORE;
+}
+
+void
+lk_forward_unhold(struct lk_core *core, struct lk_client *c)
+{
+    if (!c->held)
+        return;
+    c->held = false;
+    c->end.paused = false;
+    lk_effects_resume(&core->effects, &c->end);
+}
+
 static enum outcome
 extended(struct lk_core *core, struct lk_client *c, enum lk_extended outcome)
 {
+    if (outcome == LK_EXTENDED_HOLD)
+        return hold(core, c);
     if (outcome == LK_EXTENDED_NO_MEMORY)
         out_of_memory(core, c);
     else if (outcome == LK_EXTENDED_BAD)
@@ -357,6 +381,8 @@ on_frame(struct lk_core *core, struct lk_client *c, const struct lk_frame *f, st
         take(core, c, f, there, true);
         return DONE;
     }
+    if (c->server->replies.count >= LK_REPLIES_MANY)
+        return hold(core, c);
     if (c->request_us == 0)
         begin_request(core, c);
     return rule->linked(core, c, f, there);
@@ -367,7 +393,7 @@ lk_forward_input(struct lk_core *core, struct lk_client *c, struct lk_span in)
 {
     struct lk_span rest = in;
     uint32_t most = (uint32_t)core->settings->max_packet_size;
-    while (rest.n > 0 && (c->state == LK_CLIENT_READY || c->state == LK_CLIENT_LINKED)) {
+    while (rest.n > 0 && !c->held && (c->state == LK_CLIENT_READY || c->state == LK_CLIENT_LINKED)) {
         struct lk_frame f;
         if (c->remain > 0) {
             size_t n = rest.n < c->remain ? rest.n : c->remain;

@@ -160,6 +160,7 @@ release(struct lk_core *core, struct lk_server *s, enum lk_reason reason)
     lk_client_forget_portals(c);
     if (c->state == LK_CLIENT_LINKED)
         lk_client_enter(core, c, LK_CLIENT_READY);
+    lk_forward_unhold(core, c);
     lk_clean_begin(core, s, LK_CLEAN_ROLLBACK, reason);
 }
 

@@ -61,6 +61,8 @@ struct lk_replies {
 };
 
 #define LK_REPLIES_MAX 65536u
+/* With so many outstanding no more of the client's messages are taken until they have been answered. */
+#define LK_REPLIES_MANY 32768u
 
 /* A zeroed queue is empty. */
 void lk_replies_clear(struct lk_replies *q);

@@ -16,7 +16,7 @@
 #include "wire/frame.h"
 
 /* Messages other than rows and copies are short; a longer one is a broken peer's. */
-#define SHORT_MAX (16u * 1024 * 1024)
+#define SHORT_MAX (1024u * 1024 * 1024)
 
 static const uint16_t allowed_next[LK_SERVER_STATES] = {
     [LK_SERVER_CONNECT] = 1u << LK_SERVER_LOGIN | 1u << LK_SERVER_GONE,
@@ -248,6 +248,9 @@ undo(struct lk_server *s, const struct lk_reply *r)
             lk_server_set_unnamed(s, NULL);
         if (c && c->unnamed == r->statement && r->purpose == LK_FOR_CLIENT)
             lk_client_set_unnamed(c, NULL);
+    } else if (r->kind == LK_REPLY_BIND && c) {
+        /* which of its portals are as we think is no longer known: an unknown one is a touch */
+        lk_client_forget_portals(c);
     } else if (r->kind == LK_REPLY_CLOSE && r->statement) {
         if (r->purpose == LK_FOR_EVICT)
             lk_parsed_add(&s->parsed, r->statement);
@@ -631,6 +634,8 @@ lk_server_input(struct lk_core *core, struct lk_server *s, struct lk_span in)
             on_message(core, s, &f, lk_span_head(rest, f.total));
         rest = lk_span_skip(rest, f.total);
     }
+    if (s->client && s->client->held && s->replies.count == 0)
+        lk_forward_unhold(core, s->client);
     s->seat.pool->stats.sent -= s->state == LK_SERVER_GONE ? 0 : rest.n;
     return s->state == LK_SERVER_GONE ? in.n : in.n - rest.n;
 }

@@ -44,6 +44,8 @@ size_t lk_startup_input(struct lk_core *core, struct lk_client *c, struct lk_spa
 void lk_startup_welcome(struct lk_core *core, struct lk_client *c);
 
 /* --- forward.c: messages of a client that is logged in --- */
+/* What it was held for has been answered: its unread messages are read again. */
+void lk_forward_unhold(struct lk_core *core, struct lk_client *c);
 size_t lk_forward_input(struct lk_core *core, struct lk_client *c, struct lk_span in);
 
 /* --- console.c --- */
