@@ -146,11 +146,13 @@ def test_p04_a_deadlocks_victim_keeps_its_session_locks(pg, lk):
     a.send(rawpg.query("select pg_advisory_lock(9411)"))
     wait_until(lambda: any(not r[2] for r in pg.locks()), what="a waiter")
     b.send(rawpg.query("select pg_advisory_lock(9410)"))
+    wait_until(lambda: not (a.quiet(0) and b.quiet(0)), what="a victim")
+    victim, other, key = (b, a, 9411) if a.quiet(0) else (a, b, 9410)
     with pytest.raises(rawpg.ServerError) as e:
-        a.rows()  # waited longest, so finds the deadlock
+        victim.rows()
     assert e.value.sqlstate == "40P01"
-    assert a.simple("select pg_advisory_unlock(9410)") == [["t"]]
-    assert b.rows() == [[""]]
+    assert victim.simple("select pg_advisory_unlock(%d)" % key) == [["t"]]
+    assert other.rows() == [[""]]
     assert held(pg) == ["9410 X", "9411 X"]
 
 
