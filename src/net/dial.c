@@ -150,8 +150,12 @@ lk_dial_opened(struct lk_conn *c)
     lk_dial_free(c);
     c->why = NULL;
     lk_conn_start(c);
-    struct lk_peer peer = {
-        names.remote, names.remote_port, names.unix_socket, UINT32_MAX, names.local, names.local_port};
+    struct lk_peer peer = {.addr = names.remote,
+        .port = names.remote_port,
+        .unix_socket = names.unix_socket,
+        .uid = UINT32_MAX,
+        .local_addr = names.local,
+        .local_port = names.local_port};
     lk_core_opened(w->core, c->end, &peer, w->now);
     lk_apply_effects(w);
 }

@@ -2,6 +2,7 @@
 
 #include <arpa/inet.h>
 #include <netinet/tcp.h>
+#include <pwd.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -80,4 +81,15 @@ lk_socket_peer_uid(int fd)
     struct ucred cred;
     socklen_t n = sizeof(cred);
     return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &n) == 0 ? cred.uid : UINT32_MAX;
+}
+
+bool
+lk_socket_user_name(uint32_t uid, char *out, size_t room)
+{
+    struct passwd entry, *found = NULL;
+    char strings[4096];
+    if (getpwuid_r(uid, &entry, strings, sizeof(strings), &found) != 0 || !found || strlen(entry.pw_name) >= room)
+        return false;
+    memcpy(out, entry.pw_name, strlen(entry.pw_name) + 1);
+    return true;
 }

@@ -24,6 +24,8 @@ socklen_t lk_socket_unix(struct sockaddr_un *un, const char *folder, int port);
 void lk_socket_names(int fd, bool unix_socket, struct lk_socket_names *out);
 /* The uid of a unix socket's peer, or UINT32_MAX. */
 uint32_t lk_socket_peer_uid(int fd);
+/* The system's name of a user; false: it knows none. */
+bool lk_socket_user_name(uint32_t uid, char *out, size_t room);
 /* The text of an address, and its port. */
 void lk_socket_text(const union lk_address *a, char *out, size_t room, int *port);
 

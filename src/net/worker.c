@@ -81,17 +81,20 @@ take_client(struct lk_worker *w, const struct lk_message *m)
     }
     struct lk_socket_names names = {.remote = "unix", .local = "unix"};
     uint32_t uid = UINT32_MAX;
+    char user[64];
+    bool named = false;
     union lk_address local = {0};
     socklen_t n = sizeof(local);
     if (m->u.client.unix_socket) {
         uid = lk_socket_peer_uid(fd);
+        named = w->settings->auth_type == LK_AUTH_TYPE_HBA && lk_socket_user_name(uid, user, sizeof(user));
     } else {
         lk_socket_text(&m->u.client.address, names.remote, sizeof(names.remote), &names.remote_port);
         if (getsockname(fd, &local.any, &n) == 0)
             lk_socket_text(&local, names.local, sizeof(names.local), &names.local_port);
     }
-    struct lk_peer peer = {
-        names.remote, names.remote_port, m->u.client.unix_socket, uid, names.local, names.local_port};
+    struct lk_peer peer = {names.remote, names.remote_port, m->u.client.unix_socket, uid, names.local,
+        names.local_port, named ? user : NULL};
     struct lk_end *end = lk_core_accept(w->core, &peer, w->now);
     lk_conn_start(lk_conn_new(w, end, fd, LK_CONN_OPENING));
     lk_apply_effects(w);

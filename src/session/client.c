@@ -71,6 +71,7 @@ lk_client_new(struct lk_core *core, const struct lk_peer *peer)
     c->who = lk_who_new(atomic_fetch_add(&core->shared->next_id, 1) + 1, peer->addr, peer->port);
     c->unix_socket = peer->unix_socket;
     c->peer_uid = peer->uid;
+    c->peer_user = lk_mem_dup(peer->user);
     (void)snprintf(c->local_addr, sizeof(c->local_addr), "%s", peer->local_addr ? peer->local_addr : "");
     c->local_port = peer->local_port;
     c->connect_us = c->state_us = core->now.mono_us;
@@ -84,6 +85,7 @@ void
 lk_client_free(struct lk_core *core, struct lk_client *c)
 {
     lk_who_unref(c->who);
+    free(c->peer_user);
     free(c->database);
     free(c->user);
     if (c->exchange)

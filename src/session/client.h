@@ -40,6 +40,7 @@ struct lk_client {
     struct lk_node node;        /* in core->clients */
     struct lk_who *who;         /* a reference */
     uint32_t peer_uid;          /* over a unix socket; UINT32_MAX else */
+    char *peer_user;            /* the system's name of it; owned; NULL: not known */
     bool unix_socket;
     char *database, *user;
     char local_addr[64];

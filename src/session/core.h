@@ -80,6 +80,7 @@ struct lk_peer {
     uint32_t uid; /* UINT32_MAX: not known */
     const char *local_addr;
     int local_port;
+    const char *user; /* the system's name of uid; NULL: not known, or nobody asks */
 };
 
 /* Takes a reference of its own to the settings. */

@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "session/cancel.h"
 #include "session/link.h"
+#include "session/method.h"
 #include "wire/build.h"
 #include "wire/frame.h"
 
@@ -179,26 +180,6 @@ admit(struct lk_core *core, struct lk_client *c, struct lk_buf *out)
 
 /* --- authentication --- */
 
-static enum lk_auth_method
-auth_method(const struct lk_settings *s)
-{
-    switch (s->auth_type) {
-    case LK_AUTH_TYPE_TRUST:
-    case LK_AUTH_TYPE_CERT: /* the certificate has been looked at; the user must be listed */
-        return LK_AUTH_TRUST;
-    case LK_AUTH_TYPE_ANY:
-        return LK_AUTH_ANY;
-    case LK_AUTH_TYPE_PLAIN:
-        return LK_AUTH_PLAIN;
-    case LK_AUTH_TYPE_MD5:
-        return LK_AUTH_MD5;
-    case LK_AUTH_TYPE_SCRAM:
-        return LK_AUTH_SCRAM;
-    default:
-        return LK_AUTH_REJECT;
-    }
-}
-
 static bool
 same_secret(const char *a, const char *b)
 {
@@ -238,26 +219,20 @@ on_verdict(struct lk_core *core, struct lk_client *c, enum lk_auth_verdict verdi
     lk_buf_clear(out);
 }
 
-static bool
-certificate_is_users(const struct lk_client *c)
-{
-    return c->end.tls_peer_cn && strcmp(c->end.tls_peer_cn, c->user) == 0;
-}
-
 static void
 authenticate(struct lk_core *core, struct lk_client *c)
 {
     struct lk_buf out = {0};
     struct lk_error why;
     enum lk_auth_verdict verdict;
-    if (core->settings->auth_type == LK_AUTH_TYPE_CERT && !certificate_is_users(c)) {
-        lk_error_set(&why, "28000", "certificate authentication failed for user \"%s\"", c->user);
+    enum lk_auth_method method;
+    if (!lk_method_choose(core, c, &method, &why)) {
         refuse(core, c, &why);
         return;
     }
     c->auth_secret = lk_mem_dup(lk_users_secret(core->users, c->user));
     struct lk_auth_request request = {
-        .method = auth_method(core->settings),
+        .method = method,
         .user = c->user,
         .secret = c->auth_secret,
         .mock_key = lk_span_make(core->shared->mock_key, sizeof(core->shared->mock_key)),

@@ -99,7 +99,7 @@ static void
 what_this_version_cannot_keep_is_refused(void **state)
 {
     struct files *f = *state;
-    const char *refused[] = {"auth_type = hba", "auth_type = pam", "auth_type = ldap",
+    const char *refused[] = {"auth_type = pam", "auth_type = ldap",
         "advisory_lock_policy = rewrite", "advisory_lock_policy = reject", "advisory_lock_policy = observe",
         "leak_log_format = text"};
     for (size_t i = 0; i < sizeof(refused) / sizeof(*refused); i++) {
