@@ -32,8 +32,8 @@ send_query(struct lk_core *core, struct lk_server *s, const char *text, enum lk_
     return sent;
 }
 
-static bool
-send_reset(struct lk_core *core, struct lk_server *s)
+bool
+lk_clean_send_reset(struct lk_core *core, struct lk_server *s)
 {
     static const enum lk_reply_kind kinds[] = {LK_REPLY_FCALL};
     /* FunctionCall of OID 2892: no argument formats, no arguments, result in text */
@@ -159,6 +159,15 @@ lk_clean_end_copy(struct lk_core *core, struct lk_server *s)
 
 /* --- answers --- */
 
+/* The answer to a reset that went behind a client's message. If it failed, cleaning resets again. */
+static void
+piggyback_done(struct lk_server *s)
+{
+    s->reset_fresh = !s->ours_failed[0] && s->replies.count == 0 && !s->replies.unsynced;
+    if (!s->ours_failed[0])
+        lk_ledger_unlock_all(&s->ledger);
+}
+
 static void
 reset_done(struct lk_core *core, struct lk_server *s)
 {
@@ -198,7 +207,10 @@ lk_clean_ours_done(struct lk_core *core, struct lk_server *s, enum lk_reply_purp
         probe_done(core, s);
         break;
     case LK_FOR_RESET:
-        reset_done(core, s);
+        if (s->state == LK_SERVER_LINKED || s->clean < LK_CLEAN_RESET)
+            piggyback_done(s);
+        else
+            reset_done(core, s);
         break;
     case LK_FOR_DRAIN:
         break;
@@ -246,7 +258,7 @@ probe_is_due(struct lk_core *core, struct lk_server *s)
     if (s->ledger.unsure || s->ledger.count > 0)
         return true;
     uint32_t sample = pool->route.advisory_probe_sample;
-    bool sampled = s->run.suspect_count == 0 && s->run.texts > 0 && sample > 0 && ++pool->releases % sample == 0;
+    bool sampled = !s->reset_fresh && s->run.suspect_count == 0 && s->run.texts > 0 && sample > 0 && ++pool->releases % sample == 0;
     if (!sampled && s->run.suspect_count == 0)
         return false;
     if (lk_probe_meter_allows(&pool->meter, core->now.mono_us))
@@ -270,7 +282,7 @@ static bool
 needs_reset(const struct lk_server *s)
 {
     const struct lk_route *route = &s->seat.pool->route;
-    return route->advisory_unlock_all == LK_UNLOCK_ALWAYS || !lk_ledger_zero(&s->ledger) || s->untrusted_release;
+    return (route->advisory_unlock_all == LK_UNLOCK_ALWAYS && !s->reset_fresh) || !lk_ledger_zero(&s->ledger) || s->untrusted_release;
 }
 
 static enum progress
@@ -300,7 +312,7 @@ reset(struct lk_core *core, struct lk_server *s)
         s->clean = LK_CLEAN_QUERY;
         return ON;
     }
-    return ask(core, s, send_reset(core, s));
+    return ask(core, s, lk_clean_send_reset(core, s));
 }
 
 static enum progress

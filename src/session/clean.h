@@ -8,6 +8,8 @@
 void lk_clean_begin(struct lk_core *core, struct lk_server *s, enum lk_clean_stage from, enum lk_reason reason);
 /* Goes on as far as it can; waits while answers are outstanding. */
 void lk_clean_step(struct lk_core *core, struct lk_server *s);
+/* The reset, wherever it is safe to send it. False: no memory. */
+bool lk_clean_send_reset(struct lk_core *core, struct lk_server *s);
 /* The client of a COPY FROM STDIN is gone: fails it. */
 void lk_clean_end_copy(struct lk_core *core, struct lk_server *s);
 /* Ends what extended messages a client that is gone left without a Sync. */

@@ -21,6 +21,7 @@ struct lk_shared {
     struct lk_hash_key hash_key;   /* random at start */
     uint8_t mock_key[32];          /* random at start: mock SCRAM salts */
     void (*random)(uint8_t *out, size_t n);
+    bool separate_resets;          /* never piggyback a reset: for tests that look at cleaning by itself */
     uint32_t pid;
     uint32_t uid;
 };

@@ -72,6 +72,10 @@ lk_evidence_ran(struct lk_core *core, struct lk_server *s, const struct lk_reply
 {
     struct lk_run *run = &s->run;
     const struct lk_analysis *a = r->analysis;
+    if (r->vouched) {
+        run->texts++;
+        return;
+    }
     struct lk_suspect x = {.text = a ? lk_text_ref(a->text) : NULL, .tenths = r->failed ? 0 : r->no_rows ? 1 : 10};
     run->texts++;
     run->ended = core->now;
@@ -97,11 +101,18 @@ lk_evidence_ran(struct lk_core *core, struct lk_server *s, const struct lk_reply
         run->first_pending = true;
         return;
     }
-    if (run->first_pending) {
-        run->first_pending = false;
-        judge(core, s, run->first, false);
-    }
+    lk_evidence_company(core, s);
     judge(core, s, x, false);
+}
+
+void
+lk_evidence_company(struct lk_core *core, struct lk_server *s)
+{
+    struct lk_run *run = &s->run;
+    if (!run->first_pending)
+        return;
+    run->first_pending = false;
+    judge(core, s, run->first, false);
 }
 
 void

@@ -398,6 +398,7 @@ lk_extended_execute(struct lk_core *core, struct lk_client *c, struct lk_span bo
         lk_watch_free(watch);
         return LK_EXTENDED_NO_MEMORY;
     }
+    s->reset_fresh = false;
     if (watch)
         watch->limited = m.max_rows > 0;
     r->watch = watch;

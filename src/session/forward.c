@@ -5,8 +5,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "session/clean.h"
 #include "session/extended.h"
 #include "session/link.h"
+#include "session/piggyback.h"
 #include "sql/gate.h"
 #include "wire/frame.h"
 
@@ -109,9 +111,12 @@ on_query(struct lk_core *core, struct lk_client *c, const struct lk_frame *f, st
     struct lk_span rewritten = {0};
     if (a && a->verb == LK_VERB_DEALLOCATE)
         lk_extended_deallocate(core, c, a, &rewritten);
+    bool reset = lk_piggyback_query(core, s, a);
     struct lk_reply *r = owe(core, c, LK_REPLY_QUERY, a, watch, failed || (all && !a));
     if (!r)
         return DONE;
+    r->vouched = reset;
+    s->reset_fresh = false;
     if (rewritten.n > 0)
         lk_extended_note_deallocate(c, a, r);
     lk_server_set_unnamed(s, NULL);
@@ -120,6 +125,8 @@ on_query(struct lk_core *core, struct lk_client *c, const struct lk_frame *f, st
         lk_step_send(core, &s->end, rewritten);
     else
         take(core, c, f, whole, false);
+    if (reset && !lk_clean_send_reset(core, s))
+        out_of_memory(core, c);
     return DONE;
 }
 
@@ -138,6 +145,7 @@ on_fcall(struct lk_core *core, struct lk_client *c, const struct lk_frame *f, st
     (void)snprintf(text, sizeof(text), "FunctionCall_%u", m.oid);
     struct lk_analysis *a = lk_analysis_cache_get(core->analyses, lk_span_str(text), lk_forward_mode(core, c));
     struct lk_watch *watch = a ? lk_watch_fcall(m.oid, m.rest, m.argument_count, a->text, &failed) : NULL;
+    c->server->reset_fresh = false;
     if (owe(core, c, LK_REPLY_FCALL, a, watch, failed || !a))
         take(core, c, f, whole, false);
     return DONE;
@@ -147,6 +155,7 @@ static enum outcome
 on_sync(struct lk_core *core, struct lk_client *c, const struct lk_frame *f, struct lk_span whole)
 {
     struct lk_server *s = c->server;
+    bool reset = lk_piggyback_sync(core, s);
     /* in copy mode the backend passes over it */
     if (s->copy == LK_COPY_IN && !lk_replies_copy_ended(&s->replies))
         take(core, c, f, whole, true);
@@ -154,6 +163,8 @@ on_sync(struct lk_core *core, struct lk_client *c, const struct lk_frame *f, str
         out_of_memory(core, c);
     else
         take(core, c, f, whole, false);
+    if (reset && c->server && !lk_clean_send_reset(core, s))
+        out_of_memory(core, c);
     return DONE;
 }
 

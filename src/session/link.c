@@ -31,7 +31,7 @@ link_up(struct lk_core *core, struct lk_client *c, struct lk_server *s)
     lk_server_enter(core, s, LK_SERVER_LINKED);
     lk_client_enter(core, c, LK_CLIENT_LINKED);
     s->used_us = core->now.mono_us;
-    s->probe_settled = false;
+    s->probe_settled = s->reset_fresh = false;
     s->run.began_exact = lk_ledger_zero(&s->ledger);
     c->pool->stats.assignments++;
     lk_params_follow(core, s);

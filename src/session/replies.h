@@ -43,6 +43,7 @@ struct lk_reply {
     uint8_t kind;
     uint8_t purpose;
     bool adds;                      /* PARSE: it put its statement into the server's set (lk_replies_adds) */
+    bool vouched;                   /* QUERY, EXECUTE: trusted when it was sent, and a reset went right behind it */
     bool failed;                    /* an ErrorResponse has come for it */
     bool no_rows;                   /* its last tag says 0 rows */
     struct lk_analysis *analysis;   /* QUERY, EXECUTE of the client: what runs; a reference. NULL: not known */

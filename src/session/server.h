@@ -96,6 +96,7 @@ struct lk_server {
     struct lk_now pinned_since;
     struct lk_key pinned_key;  /* the lock that the pin record named */
     enum lk_lock_mode pinned_mode;
+    bool reset_fresh;          /* a reset has succeeded and no text of a client's was sent since */
     uint32_t cancels;          /* cancel connections to it that have not ended */
     enum lk_clean_stage clean;
     enum lk_reason clean_reason; /* why the client let go */

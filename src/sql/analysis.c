@@ -59,6 +59,7 @@ read_words(struct lk_analysis *a, const struct lk_fingerprint *f, struct lk_span
     }
     if (!a->single)
         return;
+    a->plain = a->trust != LK_TRUST_NEVER && lk_verb_plain(&f->first);
     a->verb = lk_verb_of(&f->first);
     const struct lk_lexeme *name = lk_verb_name(&f->first);
     if (a->verb == LK_VERB_DEALLOCATE && name && !mode.ascii_safe)

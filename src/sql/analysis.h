@@ -23,6 +23,7 @@ struct lk_analysis {
     enum lk_trust_class trust;
     enum lk_verb verb;
     char *verb_name; /* DEALLOCATE's statement name, unquoted; owned; NULL for other verbs and DEALLOCATE ALL */
+    bool plain; /* one statement that begins SELECT, INSERT, UPDATE, DELETE, MERGE, VALUES, TABLE or WITH */
     bool single;     /* certainly one statement: no ';' but at its end */
     const struct lk_plan *plan; /* owned; NULL: no touch */
 };

@@ -70,3 +70,13 @@ lk_verb_harmless(const struct lk_verb_head *h)
             return true;
     return false;
 }
+
+bool
+lk_verb_plain(const struct lk_verb_head *h)
+{
+    static const char *const words[] = {"select", "insert", "update", "delete", "with", "values", "merge", "table"};
+    for (size_t i = 0; i < LK_COUNT(words); i++)
+        if (word_at(h, 0, words[i]))
+            return true;
+    return false;
+}

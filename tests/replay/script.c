@@ -205,8 +205,10 @@ automatic(struct script *s, char *rest)
         w->auto_reset = on;
     else if (strcmp(what, "probe") == 0)
         w->auto_probe = on;
+    else if (strcmp(what, "piggyback") == 0)
+        w->shared.separate_resets = !on;
     else
-        return script_fail(s, "auto setup, reset or probe, not %s", what);
+        return script_fail(s, "auto setup, reset, probe or piggyback, not %s", what);
     if (strcmp(what, "probe") == 0)
         (void)snprintf(w->probe_answer, sizeof(w->probe_answer), "%s", rest);
     return true;

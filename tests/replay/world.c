@@ -20,6 +20,7 @@ world_init(struct world *w, bool bytewise, bool tracing)
     *w = (struct world){.bytewise = bytewise, .tracing = tracing, .auto_setup = true};
     w->now = (struct lk_now){LK_SECOND_US * 1000, LK_SECOND_US * 1700000000};
     w->shared.random = count_up;
+    w->shared.separate_resets = true;
 }
 
 static struct lk_settings *
