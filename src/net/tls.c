@@ -162,11 +162,11 @@ set_own(const struct side *s, SSL_CTX *ctx)
         return true;
     if (SSL_CTX_use_certificate_chain_file(ctx, s->cert) != 1)
         return wrong(s, "cert_file", s->cert, reason());
-    if (SSL_CTX_use_PrivateKey_file(ctx, s->key, SSL_FILETYPE_PEM) != 1)
-        return wrong(s, "key_file", s->key, reason());
-    if (SSL_CTX_check_private_key(ctx) != 1)
-        return wrong(s, "key_file", s->key, "the key is not that of the certificate");
-    return true;
+    if (SSL_CTX_use_PrivateKey_file(ctx, s->key, SSL_FILETYPE_PEM) == 1 && SSL_CTX_check_private_key(ctx) == 1)
+        return true;
+    /* of that library come complaints of a key that is sound, but another's */
+    bool foreign = ERR_GET_LIB(ERR_peek_error()) == ERR_LIB_X509;
+    return wrong(s, "key_file", s->key, foreign ? "the key is not that of the certificate" : reason());
 }
 
 static bool

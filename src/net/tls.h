@@ -46,7 +46,7 @@ enum lk_tls_result lk_tls_read(struct lk_secure *x, uint8_t *at, size_t room, si
 /* May there be input that the socket no longer shows? To be read without waiting. */
 bool lk_tls_pending(const struct lk_secure *x);
 /* Writes as much as the socket takes. What is left over after WANT_WRITE must come again at the start of the next
- * write, from whatever place. */
+ * write, as one part, from whatever place. */
 enum lk_tls_result lk_tls_write(
     struct lk_secure *x, const struct iovec *parts, size_t count, size_t *taken, const char **why);
 /* Tells the peer that no more comes; never waits. */

@@ -66,6 +66,118 @@ a_connection_that_fails_is_told_to_who_waited_and_to_who_comes_after(void **stat
     world_free(w);
 }
 
+/* --- TLS --- */
+
+static uint32_t
+word(const struct lk_buf *b, size_t at)
+{
+    assert_true(b->len >= at + 4);
+    const uint8_t *p = b->data + at;
+    return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
+}
+
+/* A server to which a client's login leads, connected and asked for TLS. */
+static struct world *
+server_is_asked(const char *settings)
+{
+    struct world *w = world_new("trust", settings);
+    accept_one(w);
+    SAY_STARTUP(w, "user", "ann", "database", "shop");
+    server_opens(w);
+    assert_int_equal(w->to_server.len, 8);
+    assert_int_equal(word(&w->to_server, 4), LK_CODE_SSL);
+    lk_buf_clear(&w->to_server);
+    return w;
+}
+
+static void
+server_answers(struct world *w, const char *bytes)
+{
+    struct lk_buf b = {0};
+    lk_buf_add(&b, bytes, strlen(bytes));
+    server_says(w, &b);
+}
+
+static void
+server_is_secured(struct world *w)
+{
+    assert_ptr_equal(w->secured, w->server);
+    assert_string_equal(w->secured_host, "127.0.0.1");
+    assert_int_equal(w->to_server.len, 0);
+    w->server->tls = "TLSv1.3/TLS_AES_256_GCM_SHA384";
+    lk_core_secured(w->core, w->server, w->now);
+    settle(w);
+    assert_int_equal(word(&w->to_server, 4), LK_PROTOCOL_3_0);
+}
+
+static void
+a_server_that_offers_tls_is_logged_in_to_behind_the_handshake(void **state)
+{
+    static const char *const modes[] = {"allow", "prefer", "require", "verify-ca", "verify-full"};
+    for (size_t i = 0; i < LK_COUNT(modes); i++) {
+        char settings[96];
+        (void)snprintf(settings, sizeof(settings), "server_tls_ca_file = a\nserver_tls_sslmode = %s\n", modes[i]);
+        struct world *w = server_is_asked(settings);
+        server_answers(w, "S");
+        server_is_secured(w);
+        lk_buf_clear(&w->to_server);
+        server_greets(w);
+        server_obliges(w);
+        assert_string_equal(types(w), "RSSSSKZ");
+        world_free(w);
+    }
+}
+
+static void
+a_server_without_tls_will_do_unless_it_is_required(void **state)
+{
+    struct world *w = server_is_asked("server_tls_sslmode = prefer\n");
+    server_answers(w, "N");
+    assert_null(w->secured);
+    assert_int_equal(word(&w->to_server, 4), LK_PROTOCOL_3_0);
+    world_free(w);
+    w = server_is_asked("server_tls_sslmode = require\n");
+    server_answers(w, "N");
+    assert_refused(w, "08006", "the server offers no TLS, and server_tls_sslmode requires it");
+    assert_true(w->server_closed);
+    assert_int_equal(w->to_server.len, 0);
+    world_free(w);
+}
+
+static void
+nothing_that_stands_behind_the_answer_to_an_ssl_request_is_believed(void **state)
+{
+    static const struct {
+        const char *said, *why;
+    } cases[] = {
+        {"SR", "data behind the answer to SSLRequest"},
+        {"NR", "data behind the answer to SSLRequest"},
+        {"Ecould not fork", "the server answered SSLRequest with an error"},
+        {"?", "the server answered SSLRequest with something unknown"},
+    };
+    for (size_t i = 0; i < LK_COUNT(cases); i++) {
+        struct world *w = server_is_asked("server_tls_sslmode = prefer\n");
+        server_answers(w, cases[i].said);
+        assert_refused(w, "08006", cases[i].why);
+        assert_true(w->server_closed);
+        assert_null(w->secured);
+        world_free(w);
+    }
+}
+
+static void
+a_server_on_the_unix_socket_is_not_asked_for_tls(void **state)
+{
+    struct world *w = world_new("trust", "server_tls_sslmode = require\n");
+    static const struct lk_peer local = {.addr = "unix", .unix_socket = true, .uid = UINT32_MAX, .local_addr = "unix"};
+    accept_one(w);
+    SAY_STARTUP(w, "user", "ann", "database", "shop");
+    lk_core_opened(w->core, w->server, &local, w->now);
+    settle(w);
+    assert_int_equal(word(&w->to_server, 4), LK_PROTOCOL_3_0);
+    world_free(w);
+}
+
 /* Plays a server with that secret against Lockkeeper's login as sue; true: it got in. */
 static bool
 server_lets_in(struct world *w, enum lk_auth_method method, const char *secret)
@@ -163,6 +275,10 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_server_that_offers_tls_is_logged_in_to_behind_the_handshake),
+        cmocka_unit_test(a_server_without_tls_will_do_unless_it_is_required),
+        cmocka_unit_test(nothing_that_stands_behind_the_answer_to_an_ssl_request_is_believed),
+        cmocka_unit_test(a_server_on_the_unix_socket_is_not_asked_for_tls),
         cmocka_unit_test(a_second_client_is_welcomed_without_another_server),
         cmocka_unit_test(the_servers_refusal_reaches_those_who_wait_and_is_remembered),
         cmocka_unit_test(a_connection_that_fails_is_told_to_who_waited_and_to_who_comes_after),

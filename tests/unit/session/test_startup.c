@@ -59,6 +59,101 @@ encryption_is_declined_once_each_and_the_startup_goes_on(void **state)
     world_free(w);
 }
 
+/* The shell's part: the handshake is over. */
+static void
+secured(struct world *w, struct lk_end *end, const char *peer_cn)
+{
+    assert_ptr_equal(w->secured, end);
+    assert_true(end->securing);
+    end->tls = "TLSv1.3/TLS_AES_256_GCM_SHA384";
+    end->tls_peer_cn = peer_cn;
+    lk_core_secured(w->core, end, w->now);
+    settle(w);
+    assert_false(end->securing);
+}
+
+#define TLS_FILES "client_tls_key_file = k\nclient_tls_cert_file = c\nclient_tls_ca_file = a\n"
+
+static void
+tls_is_given_where_it_is_offered(void **state)
+{
+    struct world *w = world_new("trust", TLS_FILES "client_tls_sslmode = allow\n");
+    struct lk_buf b = {0};
+    accept_one(w);
+    lk_build_ssl_request(&b);
+    say(w, &b);
+    assert_true(lk_span_is(lk_buf_span(&w->to_client), "S"));
+    assert_null(w->secured_host);
+    secured(w, w->client, NULL);
+    lk_buf_clear(&w->to_client);
+    SAY_STARTUP(w, "user", "ann", "database", "shop");
+    assert_string_equal(types(w), "R");
+    accept_one(w);
+    SAY_STARTUP(w, "user", "ann", "database", "shop");
+    assert_string_equal(types(w), "R");
+    world_free(w);
+}
+
+static void
+data_behind_an_ssl_request_that_would_be_granted_is_never_read(void **state)
+{
+    struct world *w = world_new("trust", TLS_FILES "client_tls_sslmode = require\n");
+    struct lk_buf b = {0};
+    accept_one(w);
+    lk_build_ssl_request(&b);
+    lk_build_startup(&b, LK_PROTOCOL_3_0, (const char *const[]){"user", "ann", "database", "shop", NULL});
+    say(w, &b);
+    assert_refused(w, "08P01", "data behind an encryption request");
+    assert_null(w->secured);
+    world_free(w);
+}
+
+static void
+where_tls_is_required_plain_clients_are_refused_but_not_on_the_unix_socket(void **state)
+{
+    struct world *w = world_new("trust", TLS_FILES "client_tls_sslmode = require\n");
+    static const struct lk_peer local = {.addr = "unix", .unix_socket = true, .uid = 1000, .local_addr = "unix"};
+    struct lk_buf b = {0};
+    accept_one(w);
+    SAY_STARTUP(w, "user", "ann", "database", "shop");
+    assert_refused(w, "08P01", "SSL required");
+    accept_from(w, &local);
+    lk_build_ssl_request(&b);
+    say(w, &b);
+    assert_true(lk_span_is(lk_buf_span(&w->to_client), "N"));
+    lk_buf_clear(&w->to_client);
+    SAY_STARTUP(w, "user", "ann", "database", "shop");
+    assert_string_equal(types(w), "R");
+    world_free(w);
+}
+
+static void
+try_certificate(struct world *w, const char *name, const char *user)
+{
+    struct lk_buf b = {0};
+    accept_one(w);
+    lk_build_ssl_request(&b);
+    say(w, &b);
+    secured(w, w->client, name);
+    lk_buf_clear(&w->to_client);
+    SAY_STARTUP(w, "user", user, "database", "shop");
+}
+
+static void
+a_certificate_is_a_login_of_the_user_it_names(void **state)
+{
+    struct world *w = world_new("cert", TLS_FILES "client_tls_sslmode = verify-full\n");
+    try_certificate(w, "ann", "ann");
+    assert_string_equal(types(w), "R");
+    try_certificate(w, "sue", "ann");
+    assert_refused(w, "28000", "certificate authentication failed for user \"ann\"");
+    try_certificate(w, NULL, "ann");
+    assert_refused(w, "28000", "certificate authentication failed for user \"ann\"");
+    try_certificate(w, "unlisted", "unlisted");
+    assert_true(w->client_closed);
+    world_free(w);
+}
+
 static void
 data_behind_an_encryption_request_is_never_read(void **state)
 {
@@ -285,6 +380,10 @@ main(void)
         cmocka_unit_test(a_length_that_no_startup_packet_has_is_refused),
         cmocka_unit_test(a_startup_packet_without_its_closing_zero_is_refused),
         cmocka_unit_test(encryption_is_declined_once_each_and_the_startup_goes_on),
+        cmocka_unit_test(tls_is_given_where_it_is_offered),
+        cmocka_unit_test(data_behind_an_ssl_request_that_would_be_granted_is_never_read),
+        cmocka_unit_test(where_tls_is_required_plain_clients_are_refused_but_not_on_the_unix_socket),
+        cmocka_unit_test(a_certificate_is_a_login_of_the_user_it_names),
         cmocka_unit_test(data_behind_an_encryption_request_is_never_read),
         cmocka_unit_test(another_major_version_is_refused_and_a_newer_minor_one_negotiated),
         cmocka_unit_test(a_cancel_with_an_unknown_key_ends_without_a_word),
