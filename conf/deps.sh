@@ -4,10 +4,10 @@
 set -eu
 
 packages="make gcc libc6-dev libevent-dev libssl-dev libpg-query-dev libprotobuf-c-dev uthash-dev
-libjansson-dev libcmocka-dev postgresql postgresql-client python3 python3-pytest python3-psycopg python3-psycopg2"
+libjansson-dev libcmocka-dev postgresql postgresql-client openssl python3 python3-pytest python3-psycopg python3-psycopg2"
 case "${1:-}" in
 bench) packages="$packages pgbouncer" ;;
-lint) packages="$packages cppcheck" ;;
+lint) packages="$packages cppcheck mandoc" ;;
 esac
 
 if ! command -v dpkg-query >/dev/null; then

@@ -428,7 +428,13 @@ lose(struct lk_conn *c)
     const char *why = c->why;
     c->end = NULL;
     end->conn = NULL;
-    lk_conn_destroy(c);
+    if (shaking(c)) {
+        /* libssl has told the peer what is wrong with its handshake: a reset must not overtake that */
+        c->sent_turn = w->turn;
+        lk_conn_close(c, false);
+    } else {
+        lk_conn_destroy(c);
+    }
     lk_core_lost(w->core, end, why, w->now);
     lk_apply_effects(w);
 }
@@ -554,6 +560,9 @@ lk_conn_close(struct lk_conn *c, bool force)
         return;
     }
     bool linger = c->kind == LK_END_CLIENT && c->sent_turn == c->worker->turn;
+    /* libssl waited for room, with nothing that matters any more */
+    if (c->out && c->out->bytes.len == 0)
+        drop_out(c);
     if (!c->out) {
         struct lk_list *from = list_of(c);
         c->state = LK_CONN_FLUSHING;

@@ -412,6 +412,24 @@ each_mistake_is_told(void **state)
 }
 
 static void
+words_for_ciphers_and_key_exchange_are_understood(void **state)
+{
+    struct fixture *f = *state;
+    static const char *const words[] = {
+        "client_tls_ecdhcurve = none\nclient_tls_dheparams = none\nclient_tls_ciphers = all\n",
+        "client_tls_ecdhcurve = auto\nclient_tls_dheparams = legacy\nclient_tls_ciphers = secure\n",
+        "client_tls_ecdhcurve = X25519:prime256v1\nclient_tls_ciphers = ECDHE+AESGCM\nserver_tls_ciphers = fast\n"};
+    for (size_t i = 0; i < LK_COUNT(words); i++) {
+        char lines[512];
+        snprintf(lines, sizeof(lines), ENCRYPTED "%s", words[i]);
+        connect_as(f, lines, "localhost");
+        assert_null(shake(f));
+    }
+    connect_as(f, ENCRYPTED "client_tls_ecdhcurve = none\nserver_tls_protocols = tlsv1.2\n", "localhost");
+    assert_string_equal(shake(f), "TLS handshake failed: no shared cipher");
+}
+
+static void
 connections_outlive_the_settings_they_were_made_from(void **state)
 {
     struct fixture *f = *state;
@@ -449,6 +467,7 @@ main(void)
         TLS_TEST(a_clients_common_name_is_known_once_it_is_verified),
         TLS_TEST(a_name_with_a_nul_in_it_is_nobodys),
         TLS_TEST(each_mistake_is_told),
+        TLS_TEST(words_for_ciphers_and_key_exchange_are_understood),
         TLS_TEST(connections_outlive_the_settings_they_were_made_from),
         TLS_TEST(a_side_without_tls_makes_no_connection),
     };
