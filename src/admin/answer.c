@@ -82,6 +82,25 @@ lk_answer_reload(struct lk_core *core, struct lk_client *client, const char *err
     send(core, client, &out);
 }
 
+void
+lk_answer_set(struct lk_core *core, struct lk_client *client, const struct lk_request *r)
+{
+    struct lk_buf out = {0}, tag = {0};
+    warn(&out, "01000", r->warnings);
+    if (r->error) {
+        struct lk_error e;
+        lk_error_set(&e, "22023", "%.*s", (int)strcspn(r->error, "\n"), r->error);
+        lk_build_error(&out, "ERROR", &e, false);
+    } else {
+        lk_buf_add_format(&tag, "SET %s=%s", r->setting, r->value);
+        lk_buf_add_u8(&tag, 0);
+        out.failed |= tag.failed;
+        lk_build_command_complete(&out, tag.failed ? "SET" : (const char *)tag.data);
+    }
+    lk_buf_clear(&tag);
+    send(core, client, &out);
+}
+
 static void
 add_field(struct lk_buf *b, char code, const char *value)
 {
@@ -101,8 +120,10 @@ lk_answer_help(struct lk_core *core, struct lk_client *client)
     lk_buf_add_u8(&out, 'D');
     lk_buf_add_format(&out, "\n\tSHOW HELP|");
     lk_view_names(&out);
-    lk_buf_add_format(&out, "\n\tRELOAD\n\tPAUSE [<db>]\n\tRESUME [<db>]\n\tKILL [<db>]\n\tRECONNECT [<db>]"
-                            "\n\tSHUTDOWN [WAIT_FOR_SERVERS|WAIT_FOR_CLIENTS]");
+    lk_buf_add_format(&out,
+        "\n\tSET key = arg\n\tRELOAD\n\tPAUSE [<db>]\n\tRESUME [<db>]\n\tDISABLE <db>\n\tENABLE <db>"
+        "\n\tRECONNECT [<db>]\n\tWAIT_CLOSE [<db>]\n\tKILL [<db>]\n\tKILL_CLIENT <client_id>"
+        "\n\tSHUTDOWN [WAIT_FOR_SERVERS|WAIT_FOR_CLIENTS]");
     lk_buf_add_u8(&out, 0);
     lk_buf_add_u8(&out, 0);
     lk_build_end(&out, at);

@@ -3,7 +3,7 @@
 #ifndef LK_ADMIN_ANSWER_H
 #define LK_ADMIN_ANSWER_H
 
-#include "admin/show.h"
+#include "admin/request.h"
 
 /* CommandComplete alone. */
 void lk_answer_tag(struct lk_core *core, struct lk_client *client, const char *tag);
@@ -14,6 +14,8 @@ void lk_answer_view(struct lk_core *core, struct lk_client *client, const struct
     const struct lk_table *const *tables, size_t count);
 /* What a RELOAD said: lines that each become a WARNING; with errors the command fails. Both may be NULL. */
 void lk_answer_reload(struct lk_core *core, struct lk_client *client, const char *errors, const char *warnings);
+/* What a SET said. */
+void lk_answer_set(struct lk_core *core, struct lk_client *client, const struct lk_request *r);
 /* SHOW HELP: a NOTICE. */
 void lk_answer_help(struct lk_core *core, struct lk_client *client);
 

@@ -18,6 +18,12 @@ static const struct {
     [LK_COMMAND_RESUME] = {"RESUME", true, false},
     [LK_COMMAND_KILL] = {"KILL", true, false},
     [LK_COMMAND_RECONNECT] = {"RECONNECT", true, false},
+    [LK_COMMAND_WAIT_CLOSE] = {"WAIT_CLOSE", true, false},
+    [LK_COMMAND_DISABLE] = {"DISABLE", true, false},
+    [LK_COMMAND_ENABLE] = {"ENABLE", true, false},
+    [LK_COMMAND_KILL_CLIENT] = {"KILL_CLIENT", true, true},
+    [LK_COMMAND_SUSPEND] = {"SUSPEND", false, false},
+    [LK_COMMAND_SET] = {"SET", true, true},
     [LK_COMMAND_SHUTDOWN] = {"SHUTDOWN", true, false},
 };
 
@@ -40,9 +46,9 @@ skip_space(struct lk_span *s)
     }
 }
 
-/* A quoted name, unquoted; NULL: it has no end or is empty. */
+/* A quoted text, unquoted; NULL: it has no end, or is empty where it may not be. */
 static char *
-take_quoted(struct lk_span *s)
+take_quoted(struct lk_span *s, bool may_be_empty)
 {
     uint8_t quote = s->p[0];
     char *out = lk_mem_try(s->n);
@@ -54,7 +60,7 @@ take_quoted(struct lk_span *s)
             if (i + 1 == s->n || s->p[i + 1] != quote) {
                 out[n] = '\0';
                 *s = lk_span_skip(*s, i + 1);
-                if (n > 0)
+                if (n > 0 || may_be_empty)
                     return out;
                 break;
             }
@@ -104,7 +110,7 @@ take_argument(struct lk_span *s, char **argument)
     if (s->n == 0 || s->p[0] == ';')
         return true;
     if (s->p[0] == '"' || s->p[0] == '\'') {
-        *argument = take_quoted(s);
+        *argument = take_quoted(s, false);
         return *argument != NULL;
     }
     struct lk_span word = take_word(s);
@@ -122,6 +128,31 @@ at_end(struct lk_span *s)
     return s->n == 0;
 }
 
+/* "name = value" or "name TO value"; the value is a word, or quoted. */
+static bool
+take_setting(struct lk_span *s, struct lk_command *out)
+{
+    size_t n = 0;
+    skip_space(s);
+    while (n < s->n && s->p[n] != '=' && !is_space(s->p[n]) && s->p[n] != ';')
+        n++;
+    out->argument = lk_mem_dup_span(lk_span_head(*s, n));
+    *s = lk_span_skip(*s, n);
+    skip_space(s);
+    if (s->n > 0 && s->p[0] == '=')
+        *s = lk_span_skip(*s, 1);
+    else if (!lk_command_word_is(take_word(s), "TO"))
+        return false;
+    skip_space(s);
+    if (s->n > 0 && (s->p[0] == '\'' || s->p[0] == '"')) {
+        out->value = take_quoted(s, true);
+        return n > 0 && out->value;
+    }
+    struct lk_span word = take_word(s);
+    out->value = lk_mem_dup_span(word);
+    return n > 0 && word.n > 0;
+}
+
 static bool
 parse(struct lk_span s, struct lk_command *out)
 {
@@ -130,7 +161,10 @@ parse(struct lk_span s, struct lk_command *out)
         return true;
     skip_space(&s);
     struct lk_span word = take_word(&s);
-    if (!find(word, &out->kind) || !take_argument(&s, &out->argument) || !at_end(&s))
+    if (!find(word, &out->kind))
+        return false;
+    bool taken = out->kind == LK_COMMAND_SET ? take_setting(&s, out) : take_argument(&s, &out->argument);
+    if (!taken || !at_end(&s))
         return false;
     return out->argument ? commands[out->kind].argument : !commands[out->kind].argument_required;
 }
@@ -168,7 +202,8 @@ void
 lk_command_clear(struct lk_command *c)
 {
     free(c->argument);
-    c->argument = NULL;
+    free(c->value);
+    c->argument = c->value = NULL;
 }
 
 const char *

@@ -11,16 +11,23 @@ enum lk_command_kind {
     LK_COMMAND_HELP,
     LK_COMMAND_SHOW, /* argument: the view's name */
     LK_COMMAND_RELOAD,
-    LK_COMMAND_PAUSE, /* this and the next three: argument a database, or NULL */
+    LK_COMMAND_PAUSE, /* this and those up to ENABLE: argument a database, or NULL */
     LK_COMMAND_RESUME,
     LK_COMMAND_KILL,
     LK_COMMAND_RECONNECT,
+    LK_COMMAND_WAIT_CLOSE,
+    LK_COMMAND_DISABLE,
+    LK_COMMAND_ENABLE,
+    LK_COMMAND_KILL_CLIENT, /* argument: the client's id */
+    LK_COMMAND_SUSPEND,
+    LK_COMMAND_SET,      /* argument and value: those of a setting */
     LK_COMMAND_SHUTDOWN, /* argument: how, or NULL */
 };
 
 struct lk_command {
     enum lk_command_kind kind;
     char *argument; /* owned; NULL: none */
+    char *value;    /* SET only; owned */
 };
 
 #define LK_COMMAND_TEXT_MAX 4096u

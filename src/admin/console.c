@@ -1,6 +1,9 @@
 #include "admin/console.h"
 
+#include <ctype.h>
+#include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 
 #include "admin/answer.h"
 #include "admin/command.h"
@@ -60,15 +63,58 @@ act(const struct lk_console_host *host, struct lk_core *core, struct lk_client *
         [LK_COMMAND_RESUME] = LK_REQUEST_RESUME,
         [LK_COMMAND_KILL] = LK_REQUEST_KILL,
         [LK_COMMAND_RECONNECT] = LK_REQUEST_RECONNECT,
+        [LK_COMMAND_WAIT_CLOSE] = LK_REQUEST_WAIT_CLOSE,
+        [LK_COMMAND_DISABLE] = LK_REQUEST_DISABLE,
+        [LK_COMMAND_ENABLE] = LK_REQUEST_ENABLE,
     };
+    struct lk_error e;
     const char *name = lk_command_name(command->kind);
+    bool needs_database = command->kind == LK_COMMAND_DISABLE || command->kind == LK_COMMAND_ENABLE;
+    if (needs_database && !command->argument) {
+        lk_error_set(&e, "08P01", "a database is required");
+        lk_answer_error(core, client, &e);
+        return;
+    }
     if (is_console(command->argument)) {
-        struct lk_error e;
         lk_error_set(&e, "0A000", "%s does not work on the console's database: %s", name, command->argument);
         lk_answer_error(core, client, &e);
         return;
     }
     broadcast(host, core, client, kinds[command->kind], NULL, command->argument);
+}
+
+static void
+kill_client(const struct lk_console_host *host, struct lk_core *core, struct lk_client *client, const char *id,
+    struct lk_span text)
+{
+    char *end;
+    errno = 0;
+    unsigned long long number = isdigit((unsigned char)id[0]) ? strtoull(id, &end, 10) : 0;
+    if (number == 0 || *end || errno) {
+        refuse(core, client, text);
+        return;
+    }
+    struct lk_request *r = lk_request_new(LK_REQUEST_KILL_CLIENT, NULL, core->worker, client->who->id, host->workers);
+    r->target = number;
+    host->broadcast(host->context, r);
+}
+
+static void
+set(const struct lk_console_host *host, struct lk_core *core, const struct lk_client *client,
+    const struct lk_command *command)
+{
+    struct lk_request *r = lk_request_new(LK_REQUEST_SET, NULL, core->worker, client->who->id, host->workers);
+    r->setting = lk_mem_dup(command->argument);
+    r->value = lk_mem_dup(command->value);
+    host->reload(host->context, r);
+}
+
+static void
+suspend(struct lk_core *core, struct lk_client *client)
+{
+    struct lk_error e;
+    lk_error_set(&e, "0A000", "SUSPEND is not supported");
+    lk_answer_error(core, client, &e);
 }
 
 static void
@@ -112,7 +158,19 @@ run(const struct lk_console_host *host, struct lk_core *core, struct lk_client *
     case LK_COMMAND_RESUME:
     case LK_COMMAND_KILL:
     case LK_COMMAND_RECONNECT:
+    case LK_COMMAND_WAIT_CLOSE:
+    case LK_COMMAND_DISABLE:
+    case LK_COMMAND_ENABLE:
         act(host, core, client, command);
+        break;
+    case LK_COMMAND_KILL_CLIENT:
+        kill_client(host, core, client, command->argument, text);
+        break;
+    case LK_COMMAND_SUSPEND:
+        suspend(core, client);
+        break;
+    case LK_COMMAND_SET:
+        set(host, core, client, command);
         break;
     case LK_COMMAND_SHUTDOWN:
         stop(host, core, client, command->argument, text);
@@ -124,9 +182,9 @@ static void
 log_command(const struct lk_client *client, const struct lk_command *command)
 {
     const struct lk_who *who = client->who;
-    lk_log(LK_LOG_INFO, "C-%" PRIu64 " %s/%s@%s:%d: console: %s%s%s", who->id, client->database, client->user,
+    lk_log(LK_LOG_INFO, "C-%" PRIu64 " %s/%s@%s:%d: console: %s%s%s%s%s", who->id, client->database, client->user,
         who->addr, who->port, lk_command_name(command->kind), command->argument ? " " : "",
-        command->argument ? command->argument : "");
+        command->argument ? command->argument : "", command->value ? " = " : "", command->value ? command->value : "");
 }
 
 void

@@ -1,5 +1,6 @@
 #include "admin/request.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 
 #include "admin/answer.h"
@@ -24,6 +25,8 @@ lk_request_free(struct lk_request *r)
     for (uint32_t i = 0; i < r->workers; i++)
         lk_table_clear(&r->parts[i].table);
     free(r->database);
+    free(r->setting);
+    free(r->value);
     free(r->error);
     free(r->warnings);
     free(r);
@@ -54,9 +57,12 @@ still_pausing(const struct lk_core *core, const char *database)
     return false;
 }
 
-static void
+/* False: there is nobody and nothing to do it to. */
+static bool
 begin(const struct lk_request *r, struct lk_core *core, struct lk_now now)
 {
+    if (!database_known(core, r->database))
+        return false;
     switch (r->kind) {
     case LK_REQUEST_PAUSE:
         lk_core_pause(core, r->database, now);
@@ -70,10 +76,21 @@ begin(const struct lk_request *r, struct lk_core *core, struct lk_now now)
     case LK_REQUEST_RECONNECT:
         lk_core_reconnect(core, r->database, now);
         break;
+    case LK_REQUEST_DISABLE:
+        lk_core_disable(core, r->database);
+        break;
+    case LK_REQUEST_ENABLE:
+        lk_core_enable(core, r->database);
+        break;
+    case LK_REQUEST_KILL_CLIENT:
+        return lk_core_kill_client(core, r->target, now);
+    case LK_REQUEST_WAIT_CLOSE:
+    case LK_REQUEST_SET:
     case LK_REQUEST_SHOW:
     case LK_REQUEST_RELOAD:
         break;
     }
+    return true;
 }
 
 bool
@@ -86,11 +103,12 @@ lk_request_run(struct lk_request *r, struct lk_core *core, struct lk_now now)
     }
     if (!part->begun) {
         part->begun = true;
-        part->known = database_known(core, r->database);
+        part->known = begin(r, core, now);
         if (!part->known)
             return true;
-        begin(r, core, now);
     }
+    if (r->kind == LK_REQUEST_WAIT_CLOSE)
+        return !lk_core_reconnecting(core, r->database);
     if (r->kind != LK_REQUEST_PAUSE || lk_core_paused(core, r->database))
         return true;
     part->undone = !still_pausing(core, r->database);
@@ -131,6 +149,10 @@ answer_command(struct lk_core *core, struct lk_client *client, const struct lk_r
         [LK_REQUEST_RESUME] = "RESUME",
         [LK_REQUEST_KILL] = "KILL",
         [LK_REQUEST_RECONNECT] = "RECONNECT",
+        [LK_REQUEST_WAIT_CLOSE] = "WAIT_CLOSE",
+        [LK_REQUEST_DISABLE] = "DISABLE",
+        [LK_REQUEST_ENABLE] = "ENABLE",
+        [LK_REQUEST_KILL_CLIENT] = "KILL_CLIENT",
     };
     bool known = false, undone = false;
     for (uint32_t i = 0; i < r->workers; i++) {
@@ -138,7 +160,10 @@ answer_command(struct lk_core *core, struct lk_client *client, const struct lk_r
         undone = undone || r->parts[i].undone;
     }
     struct lk_error e;
-    if (!known) {
+    if (!known && r->kind == LK_REQUEST_KILL_CLIENT) {
+        lk_error_set(&e, "22023", "no such client: %" PRIu64, r->target);
+        lk_answer_error(core, client, &e);
+    } else if (!known) {
         lk_error_set(&e, "3D000", "no such database: %s", r->database);
         lk_answer_error(core, client, &e);
     } else if (undone) {
@@ -158,6 +183,8 @@ lk_request_finish(const struct lk_console_host *host, struct lk_core *core, stru
             answer_show(core, client, r);
         else if (r->kind == LK_REQUEST_RELOAD)
             lk_answer_reload(core, client, r->error, r->warnings);
+        else if (r->kind == LK_REQUEST_SET)
+            lk_answer_set(core, client, r);
         else
             answer_command(core, client, r);
     }

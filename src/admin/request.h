@@ -24,13 +24,18 @@ enum lk_request_kind {
     LK_REQUEST_RESUME,
     LK_REQUEST_KILL,
     LK_REQUEST_RECONNECT,
+    LK_REQUEST_WAIT_CLOSE,
+    LK_REQUEST_DISABLE,
+    LK_REQUEST_ENABLE,
+    LK_REQUEST_KILL_CLIENT,
+    LK_REQUEST_SET, /* goes the way of a RELOAD */
     LK_REQUEST_RELOAD,
 };
 
 /* One worker's part of it. */
 struct lk_request_part {
     bool begun;
-    bool known;            /* there is such a database */
+    bool known;            /* there is such a database, or such a client */
     bool undone;           /* PAUSE: somebody resumed before all servers were idle */
     struct lk_table table; /* SHOW */
 };
@@ -39,12 +44,14 @@ struct lk_request {
     enum lk_request_kind kind;
     const struct lk_view *view; /* SHOW */
     char *database;             /* owned; NULL: all */
+    uint64_t target;            /* KILL_CLIENT: the client's id */
+    char *setting, *value;      /* SET; owned */
     uint32_t asker;             /* number of the worker of the client that asked */
     uint64_t client_id;         /* that client, which may be gone when the answer comes */
     uint32_t workers;
     atomic_uint outstanding;        /* workers that have not left */
-    char *error;                    /* RELOAD: what is wrong, lines; NULL: reloaded. Owned, by free() */
-    char *warnings;                 /* RELOAD: lines, or NULL. Owned, by free() */
+    char *error;                    /* RELOAD, SET: what is wrong, lines; NULL: done. Owned, by free() */
+    char *warnings;                 /* RELOAD, SET: lines, or NULL. Owned, by free() */
     void *next;                     /* for the shell's queues */
     struct lk_request_part parts[]; /* by worker */
 };

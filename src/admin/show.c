@@ -19,6 +19,10 @@
     {                                                                                                                  \
         name, LK_COLUMN_BOOL, LK_MERGE_KEEP                                                                            \
     }
+#define BYTES(name)                                                                                                    \
+    {                                                                                                                  \
+        name, LK_COLUMN_BYTEA, LK_MERGE_KEEP                                                                           \
+    }
 #define NUMERIC(name)                                                                                                  \
     {                                                                                                                  \
         name, LK_COLUMN_NUMERIC, LK_MERGE_ADD                                                                          \
@@ -49,6 +53,43 @@ static const struct lk_column mem[] = {KEY("name"), INT4("size"), SUM("used"), S
         TEXT("application_name"), INT4("prepared_statements"), INT4("id")
 static const struct lk_column clients[] = {END_COLUMNS};
 static const struct lk_column servers[] = {END_COLUMNS, INT4("locks"), TEXT("pins")};
+static const struct lk_column sockets[] = {
+    END_COLUMNS,
+    INT4("recv_pos"),
+    INT4("pkt_pos"),
+    INT4("pkt_remain"),
+    INT4("send_pos"),
+    INT4("send_remain"),
+    INT4("pkt_avail"),
+    INT4("send_avail"),
+};
+static const struct lk_column fds[] = {
+    INT4("fd"),
+    TEXT("task"),
+    TEXT("user"),
+    TEXT("database"),
+    TEXT("addr"),
+    INT4("port"),
+    INT8("cancel"),
+    INT4("link"),
+    TEXT("client_encoding"),
+    TEXT("std_strings"),
+    TEXT("datestyle"),
+    TEXT("timezone"),
+    TEXT("password"),
+    BYTES("scram_client_key"),
+    BYTES("scram_server_key"),
+};
+static const struct lk_column dns_hosts[] = {TEXT("hostname"), INT8("ttl"), TEXT("addrs")};
+static const struct lk_column dns_zones[] = {TEXT("zonename"), INT8("serial"), INT4("count")};
+static const struct lk_column peers[] = {INT4("peer_id"), TEXT("host"), INT4("port"), INT4("pool_size")};
+static const struct lk_column peer_pools[] = {
+    INT4("peer_id"),
+    INT4("cl_active_cancel_req"),
+    INT4("cl_waiting_cancel_req"),
+    INT4("sv_active_cancel"),
+    INT4("sv_login"),
+};
 
 static const struct lk_column pools[] = {
     KEY("database"),
@@ -228,6 +269,13 @@ static const struct lk_view views[] = {
     {.name = "STATS_AVERAGES", COLUMNS(stats_averages), FROM_STATS(lk_show_stats_averages_finish)},
     {.name = "TOTALS", COLUMNS(totals), FROM_STATS(lk_show_totals_finish)},
     {.name = "LISTS", COLUMNS(lists), .everywhere = true, .collect = lk_show_lists},
+    {.name = "SOCKETS", COLUMNS(sockets), .everywhere = true, .collect = lk_show_sockets},
+    {.name = "ACTIVE_SOCKETS", COLUMNS(sockets), .everywhere = true, .collect = lk_show_active_sockets},
+    {.name = "FDS", COLUMNS(fds), .collect = lk_show_nothing},
+    {.name = "DNS_HOSTS", COLUMNS(dns_hosts), .collect = lk_show_nothing},
+    {.name = "DNS_ZONES", COLUMNS(dns_zones), .collect = lk_show_nothing},
+    {.name = "PEERS", COLUMNS(peers), .collect = lk_show_nothing},
+    {.name = "PEER_POOLS", COLUMNS(peer_pools), .collect = lk_show_nothing},
     {.name = "CONFIG", COLUMNS(config), .sorted = true, .collect = lk_show_config},
     {.name = "STATE", COLUMNS(state), .collect = lk_show_state},
     {.name = "MEM", COLUMNS(mem), .everywhere = true, .collect = lk_show_mem},

@@ -117,7 +117,7 @@ add_server_head(struct lk_table *t, const struct lk_server *s, const char *state
 }
 
 static void
-add_server(struct lk_table *t, const struct lk_core *core, const struct lk_server *s, const char *state)
+add_server(struct lk_table *t, const struct lk_server *s, const char *state)
 {
     const char *application_name = s->params.value[LK_PARAM_APPLICATION_NAME];
     add_server_head(t, s, state);
@@ -134,8 +134,6 @@ add_server(struct lk_table *t, const struct lk_core *core, const struct lk_serve
     lk_table_add(t, application_name ? application_name : "");
     lk_table_add_uint(t, lk_parsed_count(&s->parsed));
     lk_table_add_uint(t, s->id);
-    lk_table_add_uint(t, s->ledger.count);
-    lk_show_pin_names(t, s->state == LK_SERVER_LINKED ? lk_server_pins(core, s) : 0);
 }
 
 static void
@@ -156,8 +154,6 @@ add_canceller(struct lk_table *t, const struct lk_show *from, const struct lk_ca
     lk_table_add(t, "");
     lk_table_add_int(t, 0);
     lk_table_add_int(t, 0);
-    lk_table_add_int(t, 0);
-    lk_table_add(t, "");
 }
 
 void
@@ -165,11 +161,76 @@ lk_show_servers(struct lk_table *t, const struct lk_show *from)
 {
     LK_LIST_EACH (&from->core->servers, struct lk_server, node, s) {
         const char *state = s->seat.pool ? server_state(s) : NULL;
-        if (state)
-            add_server(t, from->core, s, state);
+        if (!state)
+            continue;
+        add_server(t, s, state);
+        lk_table_add_uint(t, s->ledger.count);
+        lk_show_pin_names(t, s->state == LK_SERVER_LINKED ? lk_server_pins(from->core, s) : 0);
     }
     LK_LIST_EACH (&from->core->cancellers, struct lk_canceller, node, k) {
-        if (k->server && k->server->seat.pool)
-            add_canceller(t, from, k);
+        if (!k->server || !k->server->seat.pool)
+            continue;
+        add_canceller(t, from, k);
+        lk_table_add_int(t, 0);
+        lk_table_add(t, "");
     }
+}
+
+/* Of the buffers only this is known here: how much of the message at hand is still to come. */
+static void
+add_buffers(struct lk_table *t, uint32_t pkt_remain)
+{
+    enum { PKT_REMAIN = 2, COLUMNS = 7 };
+    for (int column = 0; column < COLUMNS; column++)
+        lk_table_add_uint(t, column == PKT_REMAIN ? pkt_remain : 0);
+}
+
+/* Does it wait for an answer, or is half a message under way? */
+static bool
+client_works(const struct lk_client *c)
+{
+    return c->request_us != 0 || c->remain > 0 || c->console_busy || c->state == LK_CLIENT_WAITING;
+}
+
+static bool
+server_works(const struct lk_server *s)
+{
+    return s->state != LK_SERVER_IDLE && (!lk_replies_quiet(&s->replies) || s->remain > 0 || s->copy != LK_COPY_NONE);
+}
+
+static void
+show_sockets(struct lk_table *t, const struct lk_show *from, bool at_work_only)
+{
+    LK_LIST_EACH (&from->core->clients, struct lk_client, node, c) {
+        const char *state = client_state(from->core, c);
+        if (!state || (at_work_only && !client_works(c)))
+            continue;
+        add_client(t, from, c, state);
+        add_buffers(t, c->remain);
+    }
+    LK_LIST_EACH (&from->core->servers, struct lk_server, node, s) {
+        const char *state = s->seat.pool ? server_state(s) : NULL;
+        if (!state || (at_work_only && !server_works(s)))
+            continue;
+        add_server(t, s, state);
+        add_buffers(t, s->remain);
+    }
+    LK_LIST_EACH (&from->core->cancellers, struct lk_canceller, node, k) {
+        if (!k->server || !k->server->seat.pool)
+            continue;
+        add_canceller(t, from, k);
+        add_buffers(t, 0);
+    }
+}
+
+void
+lk_show_sockets(struct lk_table *t, const struct lk_show *from)
+{
+    show_sockets(t, from, false);
+}
+
+void
+lk_show_active_sockets(struct lk_table *t, const struct lk_show *from)
+{
+    show_sockets(t, from, true);
 }

@@ -169,9 +169,10 @@ pick(int special, int general)
 
 /* A database's line as settings have it, with what is counted of one of its pools, or 0. */
 static void
-add_database(struct lk_table *t, const struct lk_settings *s, const struct lk_database_settings *d, const char *name,
+add_database(struct lk_table *t, const struct lk_core *core, const struct lk_database_settings *d, const char *name,
     const struct lk_pool *pool, size_t connections)
 {
+    const struct lk_settings *s = core->settings;
     int64_t lifetime_us = d->server_lifetime_us >= 0 ? d->server_lifetime_us : s->server_lifetime_us;
     lk_table_add(t, name);
     lk_table_add(t, d->host);
@@ -188,8 +189,8 @@ add_database(struct lk_table *t, const struct lk_settings *s, const struct lk_da
     lk_table_add_uint(t, connections);
     lk_table_add_int(t, pick(d->max_db_client_connections, s->max_db_client_connections));
     lk_table_add_uint(t, pool ? pool->clients : 0);
-    lk_table_add_int(t, pool && pool->paused);
-    lk_table_add_int(t, 0);
+    lk_table_add_int(t, pool ? pool->paused : lk_names_has(&core->paused, name));
+    lk_table_add_int(t, lk_names_has(&core->disabled, name));
 }
 
 static size_t
@@ -216,7 +217,7 @@ add_console_database(struct lk_table *t, const struct lk_core *core)
         .server_lifetime_us = -1,
     };
     struct lk_pool counts = {.clients = (uint32_t)clients};
-    add_database(t, core->settings, &d, name, &counts, 0);
+    add_database(t, core, &d, name, &counts, 0);
 }
 
 void
@@ -226,13 +227,13 @@ lk_show_databases(struct lk_table *t, const struct lk_show *from)
     const struct lk_database_settings *fallback = lk_settings_fallback(s);
     for (size_t i = 0; i < s->database_count; i++) {
         if (&s->databases[i] != fallback)
-            add_database(t, s, &s->databases[i], s->databases[i].name, NULL, 0);
+            add_database(t, from->core, &s->databases[i], s->databases[i].name, NULL, 0);
     }
     LK_LIST_EACH (&from->core->pools, struct lk_pool, node, pool) {
         const struct lk_database_settings *d = lk_settings_database(s, pool->route.database);
         d = d ? d : fallback;
         if (d) /* else a RELOAD took it out of the settings */
-            add_database(t, s, d, pool->route.database, pool, connections_of(pool));
+            add_database(t, from->core, d, pool->route.database, pool, connections_of(pool));
     }
     add_console_database(t, from->core);
 }

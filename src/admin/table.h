@@ -19,6 +19,7 @@ struct lk_column {
 #define LK_COLUMN_INT8 20u
 #define LK_COLUMN_NUMERIC 1700u
 #define LK_COLUMN_BOOL 16u
+#define LK_COLUMN_BYTEA 17u
 
 /* Columns of one table at most. */
 #define LK_TABLE_COLUMNS 32u

@@ -11,6 +11,8 @@ void lk_show_state(struct lk_table *t, const struct lk_show *from);
 void lk_show_config(struct lk_table *t, const struct lk_show *from);
 void lk_show_lists(struct lk_table *t, const struct lk_show *from);
 void lk_show_mem(struct lk_table *t, const struct lk_show *from);
+/* Views of what there is none of. */
+void lk_show_nothing(struct lk_table *t, const struct lk_show *from);
 
 /* show_pools.c */
 void lk_show_pools(struct lk_table *t, const struct lk_show *from);
@@ -21,6 +23,8 @@ void lk_show_users(struct lk_table *t, const struct lk_show *from);
 /* show_ends.c */
 void lk_show_clients(struct lk_table *t, const struct lk_show *from);
 void lk_show_servers(struct lk_table *t, const struct lk_show *from);
+void lk_show_sockets(struct lk_table *t, const struct lk_show *from);
+void lk_show_active_sockets(struct lk_table *t, const struct lk_show *from);
 
 /* show_stats.c; all four from the same rows: database, counts since start, counts a second */
 void lk_show_stats(struct lk_table *t, const struct lk_show *from);

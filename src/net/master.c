@@ -146,7 +146,10 @@ on_mail(evutil_socket_t fd, short what, void *arg)
     lk_mailbox_heard(&m->mailbox);
     while (lk_mailbox_take(&m->mailbox, &mail)) {
         if (mail.kind == LK_MESSAGE_RELOAD) {
-            lk_reload(m, mail.u.request);
+            if (mail.u.request->kind == LK_REQUEST_SET)
+                lk_reload_set(m, mail.u.request);
+            else
+                lk_reload(m, mail.u.request);
             mail.kind = LK_MESSAGE_ANSWER;
             if (!lk_mailbox_put(&m->workers[mail.u.request->asker]->mailbox, &mail))
                 lk_request_free(mail.u.request);

@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "base/log.h"
+#include "config/option.h"
 #include "net/notify.h"
 #include "net/tls.h"
 
@@ -107,4 +108,23 @@ lk_reload(struct lk_master *m, struct lk_request *r)
     lk_buf_clear(&errors);
     lk_buf_clear(&warnings);
     lk_notify_ready();
+}
+
+void
+lk_reload_set(struct lk_master *m, struct lk_request *r)
+{
+    struct lk_buf why = {0};
+    const struct lk_option *o = lk_option_find(r->setting);
+    struct lk_settings *s = lk_settings_copy(m->settings);
+    struct lk_tls *tls = lk_settings_set(s, r->setting, r->value, &why) ? lk_tls_new(s, &why) : NULL;
+    if (tls) {
+        take_over(m, s, tls);
+        lk_log(LK_LOG_INFO, "%s is set to %s until the next RELOAD", r->setting, r->value);
+    } else {
+        lk_settings_unref(s);
+        r->error = text_of(&why);
+    }
+    if (tls && o->flags & LK_OPTION_INERT)
+        r->warnings = lk_mem_dup(o->note ? o->note : "this setting has no effect in this version");
+    lk_buf_clear(&why);
 }

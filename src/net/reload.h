@@ -14,5 +14,7 @@ struct lk_journal_options lk_reload_journal(const struct lk_settings *s);
 /* RELOAD: reads the files anew; all goes on with the old settings if there is a mistake. `r` (NULL: SIGHUP) is told
  * what is wrong. */
 void lk_reload(struct lk_master *m, struct lk_request *r);
+/* SET on the console: the same for one setting, until the next RELOAD. */
+void lk_reload_set(struct lk_master *m, struct lk_request *r);
 
 #endif

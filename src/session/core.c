@@ -83,9 +83,8 @@ lk_core_free(struct lk_core *core)
     lk_params_tidy(core, true);
     for (unsigned i = LK_PARAM_FIXED; i < core->param_count; i++)
         free((void *)(uintptr_t)core->extra_params[i - LK_PARAM_FIXED]);
-    for (size_t i = 0; i < core->paused_count; i++)
-        free(core->paused[i]);
-    free(core->paused);
+    lk_names_drop(&core->paused, NULL);
+    lk_names_drop(&core->disabled, NULL);
     lk_users_free(core->users);
     lk_settings_unref(core->settings);
     free(core);
@@ -116,15 +115,6 @@ lk_core_settle(struct lk_core *core)
 
 /* --- pools --- */
 
-bool
-lk_core_is_paused(const struct lk_core *core, const char *database)
-{
-    for (size_t i = 0; i < core->paused_count; i++)
-        if (strcmp(core->paused[i], database) == 0)
-            return true;
-    return false;
-}
-
 static struct lk_pool *
 find_pool(struct lk_core *core, const char *database, const char *user)
 {
@@ -147,7 +137,7 @@ lk_core_pool(struct lk_core *core, const char *database, const char *user)
     }
     pool = lk_pool_new(&route, core->shared->budgets, core->now.mono_us);
     pool->scope.id = ++core->next_scope;
-    pool->paused = lk_core_is_paused(core, database);
+    pool->paused = lk_names_has(&core->paused, database);
     lk_list_push(&core->pools, &pool->node);
     return pool;
 }

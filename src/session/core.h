@@ -10,6 +10,7 @@
 #include "pool/pool.h"
 #include "session/client.h"
 #include "session/effect.h"
+#include "session/names.h"
 #include "session/server.h"
 
 /* What all workers share. Made by main before the first worker. */
@@ -69,8 +70,8 @@ struct lk_core {
     uint64_t next_scope;
     bool serve_due;               /* some pool's is */
     enum lk_core_mode mode;
-    char **paused;                /* databases that PAUSE or KILL named; owned */
-    size_t paused_count;
+    struct lk_names paused;       /* databases that PAUSE or KILL named */
+    struct lk_names disabled;     /* databases that DISABLE named */
     int64_t stats_us;             /* when averages were last made */
 };
 
@@ -122,6 +123,13 @@ void lk_core_resume(struct lk_core *core, const char *database, struct lk_now no
 void lk_core_kill(struct lk_core *core, const char *database, struct lk_now now);
 /* Servers are closed as soon as no client has them. */
 void lk_core_reconnect(struct lk_core *core, const char *database, struct lk_now now);
+/* Are there servers that are to be closed and are not? */
+bool lk_core_reconnecting(const struct lk_core *core, const char *database);
+/* DISABLE: nobody logs in to the database any more. Who is in stays. */
+void lk_core_disable(struct lk_core *core, const char *database);
+void lk_core_enable(struct lk_core *core, const char *database);
+/* KILL_CLIENT; false: this worker has no such client. */
+bool lk_core_kill_client(struct lk_core *core, uint64_t id, struct lk_now now);
 /* SHUTDOWN: WAIT_FOR_SERVERS (new queries wait for ever; ends when no server is linked) or WAIT_FOR_CLIENTS. */
 void lk_core_stop(struct lk_core *core, enum lk_core_mode mode, struct lk_now now);
 /* May the worker end? */

@@ -1,7 +1,5 @@
-/* What the operator orders: PAUSE, RESUME, KILL, RECONNECT, SHUTDOWN. */
+/* What the operator orders: PAUSE, RESUME, KILL, KILL_CLIENT, RECONNECT, DISABLE, ENABLE, SHUTDOWN. */
 #include "session/step.h"
-
-#include <stdlib.h>
 
 #include "session/link.h"
 
@@ -19,26 +17,6 @@ close_idle(struct lk_core *core, const char *database, const char *why)
         lk_server_close(core, s, why, LK_REASON_ADMIN, true);
 }
 
-static void
-remember_pause(struct lk_core *core, const char *database)
-{
-    if (lk_core_is_paused(core, database))
-        return;
-    core->paused = lk_mem_grow(core->paused, (core->paused_count + 1) * sizeof(char *));
-    core->paused[core->paused_count++] = lk_mem_dup(database);
-}
-
-static void
-forget_pause(struct lk_core *core, const char *database)
-{
-    for (size_t i = core->paused_count; i-- > 0;) {
-        if (database && strcmp(core->paused[i], database) != 0)
-            continue;
-        free(core->paused[i]);
-        core->paused[i] = core->paused[--core->paused_count];
-    }
-}
-
 void
 lk_core_pause(struct lk_core *core, const char *database, struct lk_now now)
 {
@@ -46,7 +24,7 @@ lk_core_pause(struct lk_core *core, const char *database, struct lk_now now)
     if (!database && core->mode == LK_CORE_ACTIVE)
         core->mode = LK_CORE_PAUSED;
     if (database)
-        remember_pause(core, database);
+        lk_names_add(&core->paused, database);
     LK_LIST_EACH(&core->pools, struct lk_pool, node, pool)
     if (database && meant(pool, database))
         pool->paused = true;
@@ -68,7 +46,7 @@ lk_core_resume(struct lk_core *core, const char *database, struct lk_now now)
     core->now = now;
     if (!database && core->mode == LK_CORE_PAUSED)
         core->mode = LK_CORE_ACTIVE;
-    forget_pause(core, database);
+    lk_names_drop(&core->paused, database);
     LK_LIST_EACH(&core->pools, struct lk_pool, node, pool)
     {
         if (!meant(pool, database))
@@ -101,6 +79,44 @@ lk_core_reconnect(struct lk_core *core, const char *database, struct lk_now now)
     if (meant(s->seat.pool, database))
         s->close_after = true;
     close_idle(core, database, "reconnect");
+}
+
+bool
+lk_core_reconnecting(const struct lk_core *core, const char *database)
+{
+    LK_LIST_EACH(&core->servers, struct lk_server, node, s)
+    if (s->close_after && meant(s->seat.pool, database))
+        return true;
+    return false;
+}
+
+void
+lk_core_disable(struct lk_core *core, const char *database)
+{
+    lk_names_add(&core->disabled, database);
+}
+
+void
+lk_core_enable(struct lk_core *core, const char *database)
+{
+    lk_names_drop(&core->disabled, database);
+}
+
+bool
+lk_core_kill_client(struct lk_core *core, uint64_t id, struct lk_now now)
+{
+    struct lk_error e;
+    core->now = now;
+    LK_LIST_EACH(&core->clients, struct lk_client, node, c)
+    {
+        if (c->who->id != id)
+            continue;
+        lk_error_set(&e, "57P01", "admin forced disconnect");
+        lk_client_fail(core, c, &e, LK_REASON_ADMIN);
+        lk_link_serve_due(core);
+        return true;
+    }
+    return false;
 }
 
 void

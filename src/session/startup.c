@@ -459,6 +459,10 @@ admit_to_console(const struct lk_core *core, struct lk_client *c, bool *trusted,
 static bool
 check_database(const struct lk_core *core, const struct lk_client *c, struct lk_error *e)
 {
+    if (lk_names_has(&core->disabled, c->database)) {
+        lk_error_set(e, "08P01", "database \"%s\" is disabled", c->database);
+        return false;
+    }
     if (lk_settings_database(core->settings, c->database) || lk_settings_fallback(core->settings))
         return true;
     lk_error_set(e, "3D000", "no such database: %s", c->database);

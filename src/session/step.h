@@ -100,8 +100,6 @@ lk_core_lends(const struct lk_core *core)
 {
     return core->mode == LK_CORE_ACTIVE || core->mode == LK_CORE_WAIT_FOR_CLIENTS;
 }
-/* Did PAUSE or KILL name that database? */
-bool lk_core_is_paused(const struct lk_core *core, const char *database);
 /* The pool of that database (as clients say it) and client's user, made if need be; NULL: there is no such database. */
 struct lk_pool *lk_core_pool(struct lk_core *core, const char *database, const char *user);
 

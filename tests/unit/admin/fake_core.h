@@ -21,7 +21,7 @@ static struct {
     unsigned done;            /* how many commands were ended */
     char last[32];            /* "pause", … */
     char database[32];        /* its argument; "" for all */
-    bool paused;              /* what lk_core_paused says */
+    bool paused;              /* what lk_core_paused says, and lk_core_reconnecting says not */
     struct lk_record *recent; /* what the journal has */
 } fake;
 
@@ -74,6 +74,36 @@ void
 lk_core_reconnect(struct lk_core *core, const char *database, struct lk_now now)
 {
     note("reconnect", database);
+}
+
+bool
+lk_core_reconnecting(const struct lk_core *core, const char *database)
+{
+    return !fake.paused;
+}
+
+void
+lk_core_disable(struct lk_core *core, const char *database)
+{
+    note("disable", database);
+}
+
+void
+lk_core_enable(struct lk_core *core, const char *database)
+{
+    note("enable", database);
+}
+
+bool
+lk_core_kill_client(struct lk_core *core, uint64_t id, struct lk_now now)
+{
+    LK_LIST_EACH (&core->clients, struct lk_client, node, c) {
+        if (c->who->id != id)
+            continue;
+        note("kill_client", c->user);
+        return true;
+    }
+    return false;
 }
 
 unsigned

@@ -193,7 +193,8 @@ who_may_only_look_changes_nothing(void **state)
 {
     struct host *h = *state;
     h->client->admin = false;
-    const char *const commands[] = {"RELOAD", "PAUSE", "RESUME sales", "KILL", "RECONNECT", "SHUTDOWN"};
+    const char *const commands[] = {"RELOAD", "PAUSE", "RESUME sales", "KILL", "RECONNECT", "SHUTDOWN", "DISABLE sales",
+        "ENABLE sales", "WAIT_CLOSE", "KILL_CLIENT 2", "SET verbose = 1", "SUSPEND"};
     for (size_t i = 0; i < LK_COUNT(commands); i++) {
         ask(h, commands[i]);
         assert_error("42501", "admin access needed");
@@ -250,6 +251,8 @@ commands_reach_the_core_with_their_database(void **state)
         {"resume \"sales\";", "resume", "sales", "RESUME"},
         {"KILL web", "kill", "web", "KILL"},
         {"RECONNECT", "reconnect", "", "RECONNECT"},
+        {"DISABLE sales", "disable", "sales", "DISABLE"},
+        {"ENABLE sales", "enable", "sales", "ENABLE"},
     };
     for (size_t i = 0; i < LK_COUNT(commands); i++) {
         ask(h, commands[i].text);
@@ -270,6 +273,12 @@ an_unknown_database_is_told_and_nothing_done(void **state)
     assert_string_equal(fake.last, "");
     ask(h, "PAUSE pgbouncer");
     assert_error("0A000", "PAUSE does not work on the console's database: pgbouncer");
+    ask(h, "DISABLE");
+    assert_error("08P01", "a database is required");
+    ask(h, "DISABLE lockkeeper");
+    assert_error("0A000", "DISABLE does not work on the console's database: lockkeeper");
+    ask(h, "SUSPEND");
+    assert_error("0A000", "SUSPEND is not supported");
 }
 
 static void
@@ -304,6 +313,54 @@ reload_tells_what_is_wrong(void **state)
 }
 
 static void
+wait_close_waits_until_old_servers_are_gone_everywhere(void **state)
+{
+    struct host *h = *state;
+    ask(h, "WAIT_CLOSE sales");
+    assert_false(run_all(h));
+    assert_int_equal(fake.done, 0);
+    fake.paused = true;
+    assert_true(run_all(h));
+    assert_tag("WAIT_CLOSE");
+}
+
+static void
+a_client_is_killed_by_its_id_wherever_it_is(void **state)
+{
+    struct host *h = *state;
+    add_client(h->worlds[1], 17, LK_CLIENT_READY, &h->worlds[1]->pools[0]);
+    ask(h, "KILL_CLIENT 17");
+    assert_true(run_all(h));
+    assert_tag("KILL_CLIENT");
+    assert_string_equal(fake.last, "kill_client");
+    ask(h, "KILL_CLIENT 18");
+    assert_true(run_all(h));
+    assert_error("22023", "no such client: 18");
+    ask(h, "KILL_CLIENT many");
+    assert_error("42601", "invalid command 'KILL_CLIENT many', use SHOW HELP;");
+    ask(h, "KILL_CLIENT 99999999999999999999");
+    assert_error("42601", "invalid command 'KILL_CLIENT 99999999999999999999', use SHOW HELP;");
+}
+
+static void
+set_is_the_main_threads_and_its_answer_names_what_was_set(void **state)
+{
+    struct host *h = *state;
+    ask(h, "SET query_timeout = '1.5'");
+    assert_int_equal(h->reload->kind, LK_REQUEST_SET);
+    assert_string_equal(h->reload->setting, "query_timeout");
+    assert_string_equal(h->reload->value, "1.5");
+    h->reload->warnings = owned("no effect yet");
+    lk_request_finish(&h->is, &h->worlds[0]->core, h->reload);
+    assert_frames("NC");
+    assert_string_equal((const char *)body_of(1).p, "SET query_timeout=1.5");
+    ask(h, "SET nonsense = 1");
+    h->reload->error = owned("no such setting: nonsense\nmore");
+    lk_request_finish(&h->is, &h->worlds[0]->core, h->reload);
+    assert_error("22023", "no such setting: nonsense");
+}
+
+static void
 shutdown_is_answered_before_it_happens(void **state)
 {
     struct host *h = *state;
@@ -334,6 +391,9 @@ main(void)
         TEST(an_unknown_database_is_told_and_nothing_done),
         TEST(a_database_made_by_the_fallback_is_known_where_it_has_a_pool),
         TEST(reload_tells_what_is_wrong),
+        TEST(wait_close_waits_until_old_servers_are_gone_everywhere),
+        TEST(a_client_is_killed_by_its_id_wherever_it_is),
+        TEST(set_is_the_main_threads_and_its_answer_names_what_was_set),
         TEST(shutdown_is_answered_before_it_happens),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -64,6 +64,7 @@ assert_columns(const char *view, const char *expected)
     "type:25, user:25, database:25, replication:25, state:25, addr:25, port:23, local_addr:25, local_port:23, "        \
     "connect_time:25, request_time:25, wait:23, wait_us:23, close_needed:23, ptr:25, link:25, remote_pid:23, tls:25, " \
     "application_name:25, prepared_statements:23, id:23"
+#define BUFFERS ", recv_pos:23, pkt_pos:23, pkt_remain:23, send_pos:23, send_remain:23, pkt_avail:23, send_avail:23"
 
 static void
 columns_are_those_of_pgbouncer_with_ours_behind(void **state)
@@ -102,6 +103,53 @@ columns_are_those_of_pgbouncer_with_ours_behind(void **state)
     assert_columns("MEM", "name:25, size:23, used:23, free:23, memtotal:23");
     assert_columns("STATE", "key:25, value:25");
     assert_columns("CONFIG", "key:25, value:25, default:25, changeable:25");
+    assert_columns("SOCKETS", ENDS BUFFERS);
+    assert_columns("ACTIVE_SOCKETS", ENDS BUFFERS);
+    assert_columns("FDS",
+        "fd:23, task:25, user:25, database:25, addr:25, port:23, cancel:20, link:23, client_encoding:25, "
+        "std_strings:25, datestyle:25, timezone:25, password:25, scram_client_key:17, scram_server_key:17");
+    assert_columns("DNS_HOSTS", "hostname:25, ttl:20, addrs:25");
+    assert_columns("DNS_ZONES", "zonename:25, serial:20, count:23");
+    assert_columns("PEERS", "peer_id:23, host:25, port:23, pool_size:23");
+    assert_columns("PEER_POOLS",
+        "peer_id:23, cl_active_cancel_req:23, cl_waiting_cancel_req:23, sv_active_cancel:23, sv_login:23");
+}
+
+static void
+sockets_are_clients_and_servers_and_the_active_ones_are_at_work(void **state)
+{
+    struct world *w = world_new(0);
+    add_client(w, 1, LK_CLIENT_READY, &w->pools[0]);
+    struct lk_client *busy = add_client(w, 2, LK_CLIENT_LINKED, &w->pools[0]);
+    struct lk_server *server = add_server(w, 3, LK_SERVER_LINKED, &w->pools[0], busy);
+    add_server(w, 4, LK_SERVER_IDLE, &w->pools[0], NULL);
+    busy->request_us = NOW.mono_us;
+    busy->remain = 70000;
+    assert_true(lk_replies_push(&server->replies, LK_REPLY_QUERY, LK_FOR_CLIENT) != NULL);
+    struct lk_table all = answer_of("SOCKETS", w, NULL), active = answer_of("ACTIVE_SOCKETS", w, NULL);
+    assert_int_equal(all.row_count, 4);
+    assert_string_equal(cell(&all, 0, "id"), "1");
+    assert_string_equal(cell(&all, 1, "pkt_remain"), "70000");
+    assert_string_equal(cell(&all, 2, "type"), "S");
+    assert_int_equal(active.row_count, 2);
+    assert_string_equal(cell(&active, 0, "id"), "2");
+    assert_string_equal(cell(&active, 1, "id"), "3");
+    lk_table_clear(&all);
+    lk_table_clear(&active);
+    world_free(w);
+}
+
+static void
+disabled_databases_are_told_from_others(void **state)
+{
+    struct world *w = world_new(0);
+    lk_names_add(&w->core.disabled, "sales");
+    struct lk_table t = answer_of("DATABASES", w, NULL);
+    assert_string_equal(cell(&t, row_of(&t, "sales"), "disabled"), "1");
+    assert_string_equal(cell(&t, row_of(&t, "web"), "disabled"), "0");
+    lk_table_clear(&t);
+    lk_names_drop(&w->core.disabled, NULL);
+    world_free(w);
 }
 
 static void
@@ -541,6 +589,8 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(columns_are_those_of_pgbouncer_with_ours_behind),
+        cmocka_unit_test(sockets_are_clients_and_servers_and_the_active_ones_are_at_work),
+        cmocka_unit_test(disabled_databases_are_told_from_others),
         cmocka_unit_test(clients_are_shown_once_they_have_logged_in),
         cmocka_unit_test(servers_tell_their_state_locks_and_pins),
         cmocka_unit_test(pools_count_their_clients_and_servers_over_all_workers),
