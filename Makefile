@@ -3,6 +3,8 @@
 SHELL = /bin/bash
 CC ?= gcc
 prefix ?= /usr/local
+docdir ?= $(prefix)/share/doc/lockkeeper
+mandir ?= $(prefix)/share/man
 BUILD ?= build
 CFLAGS ?= -O2 -g
 LDFLAGS ?=
@@ -40,7 +42,7 @@ BELOW_net = net admin session auth pool sql journal wire config lock base
 UNIT_SRC = $(sort $(wildcard tests/unit/*/test_*.c tests/property/*/test_*.c))
 UNIT_BIN = $(UNIT_SRC:%.c=$(BUILD)/%)
 
-.PHONY: help all deps demo run check check-unit check-integration check-asan check-all lint format clean install bench
+.PHONY: help all deps demo run check check-unit check-integration check-asan check-all lint format clean install bench docs
 help: ## this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
@@ -83,7 +85,13 @@ $(BUILD)/tests/replay/%.o: tests/replay/%.c $(BUILD)/flags
 $(REPLAY_BIN): $(REPLAY_OBJ) $(foreach b,$(BELOW_session),$(BUILD)/$(b).a)
 	$(CC) $(LK_CFLAGS) $(LDFLAGS) -o $@ $^ $(LK_LIBS)
 
--include $(OBJ:.o=.d) $(MAIN_OBJ:.o=.d) $(UNIT_BIN:=.d) $(REPLAY_OBJ:.o=.d)
+# What the generated documents are made from: the tables of options, printed.
+OPTIONS_BIN = $(BUILD)/docs/tools/options
+$(OPTIONS_BIN): docs/tools/options.c $(BUILD)/flags $(foreach b,$(BELOW_config),$(BUILD)/$(b).a)
+	@mkdir -p $(@D)
+	$(CC) $(LK_CFLAGS) -MMD -MP $(LDFLAGS) -o $@ $< $(foreach b,$(BELOW_config),$(BUILD)/$(b).a)
+
+-include $(OPTIONS_BIN).d $(OBJ:.o=.d) $(MAIN_OBJ:.o=.d) $(UNIT_BIN:=.d) $(REPLAY_OBJ:.o=.d)
 
 # ---- what people call
 
@@ -132,23 +140,35 @@ bench: ## throughput beside Debian's pgbouncer and a direct connection
 	@$(MAKE) $(JOBS) all
 	@LK_BIN='$(DAEMON)' $(PYTHON) tests/bench/quick.py
 
+docs: ## make sample configuration, manual pages and tables of the docs from the tables of options
+	@$(MAKE) $(OPTIONS_BIN)
+	@$(PYTHON) docs/tools/generate.py '$(OPTIONS_BIN)'
+
 LINT_SRC = $(wildcard src/*.[ch] src/*/*.[ch])
-lint: ## includes point down, sizes, no sleeping in tests, links of the docs, cppcheck
+lint: ## includes point down, sizes, no sleeping in tests, the docs are fresh and their links lead somewhere, cppcheck
 	@conf/deps.sh lint
 	@awk -f conf/layers.awk src/LAYERS $(LINT_SRC)
 	@awk -f conf/lengths.awk $(LINT_SRC) $(UNIT_SRC) $(wildcard tests/replay/*.[ch])
 	@! grep -rnE '(^|[^_[:alnum:]])(u|nano)?sleep(\(| [0-9$$])' tests --include=*.py --include=*.c --include=*.sh
 	@for f in conf/*.sh tests/*.sh .ci/run; do bash -n $$f || exit 1; done
 	@$(PYTHON) tests/docs/check_links.py
+	@$(MAKE) $(OPTIONS_BIN)
+	@$(PYTHON) docs/tools/generate.py '$(OPTIONS_BIN)' --check
+	@$(PYTHON) tests/docs/check_facts.py
+	@mandoc -T lint -W warning docs/man/*.[15]
 	@cppcheck --quiet --error-exitcode=1 --std=c11 -j $(shell nproc) --enable=warning,performance,portability \
 	    --inline-suppr --suppress=missingIncludeSystem --suppress=normalCheckLevelMaxBranches \
 	    -Isrc $(wildcard src/*.c src/*/*.c)
 
 format: ## clang-format on src and tests
-	clang-format -i $(LINT_SRC) $(UNIT_SRC)
+	clang-format -i $(LINT_SRC) $(UNIT_SRC) docs/tools/*.c
 
+INSTALLED_DOCS = README.md LICENSE conf/lockkeeper.ini $(wildcard docs/*.md)
 install: all ## DESTDIR and prefix as usual
-	install -D -m 755 $(BUILD)/lockkeeper $(DESTDIR)$(prefix)/sbin/lockkeeper
+	install -D -m 755 '$(BUILD)/lockkeeper' '$(DESTDIR)$(prefix)/sbin/lockkeeper'
+	install -D -m 644 docs/man/lockkeeper.1 '$(DESTDIR)$(mandir)/man1/lockkeeper.1'
+	install -D -m 644 docs/man/lockkeeper.ini.5 '$(DESTDIR)$(mandir)/man5/lockkeeper.ini.5'
+	for f in $(INSTALLED_DOCS); do install -D -m 644 $$f '$(DESTDIR)$(docdir)'/$$f || exit 1; done
 
 clean: ## remove build/
 	rm -rf build build-asan
