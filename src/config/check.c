@@ -92,6 +92,21 @@ check_tls(const struct check *c)
         find(c, ERROR("auth_type"), "auth_type = cert needs client_tls_sslmode = verify-full");
 }
 
+/* Only with those modes is a client's certificate asked for. */
+static void
+check_rules(const struct check *c)
+{
+    size_t count = 0;
+    const struct lk_hba_rule *rules = c->s->hba ? lk_hba_rules(c->s->hba, &count) : NULL;
+    if (c->s->client_tls_sslmode >= LK_SSLMODE_VERIFY_CA)
+        return;
+    for (size_t i = 0; i < count; i++)
+        if (rules[i].method == LK_HBA_CERT)
+            find(c, ERROR("client_tls_sslmode"),
+                "method cert at %.200s:%d needs client_tls_sslmode = verify-ca or verify-full", rules[i].file,
+                rules[i].line);
+}
+
 static bool
 is_one_of(struct lk_span word, const char *const *words, size_t count)
 {
@@ -164,6 +179,7 @@ lk_check_settings(const struct lk_settings *s, lk_check_handler handler, void *a
     check_listening(&c);
     check_auth(&c);
     check_tls(&c);
+    check_rules(&c);
     check_events(&c);
     check_sizes(&c);
     check_hosts(&c);

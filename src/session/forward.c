@@ -350,6 +350,13 @@ answer_cancelled(struct lk_core *core, struct lk_client *c, const struct lk_fram
         c->skip_to_sync = true;
 }
 
+/* Is it owed an answer? The data of a COPY is not, nor what a client still sends of one that has failed. */
+static bool
+asks(uint8_t type)
+{
+    return type != 'd' && type != 'c' && type != 'f' && type != 'H';
+}
+
 static void
 begin_request(struct lk_core *core, struct lk_client *c)
 {
@@ -394,7 +401,7 @@ on_frame(struct lk_core *core, struct lk_client *c, const struct lk_frame *f, st
     }
     if (c->server->replies.count >= LK_REPLIES_MANY)
         return hold(core, c);
-    if (c->request_us == 0)
+    if (c->request_us == 0 && asks(f->type))
         begin_request(core, c);
     return rule->linked(core, c, f, there);
 }

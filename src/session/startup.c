@@ -51,13 +51,26 @@ take_cancel_key(struct lk_core *core, struct lk_client *c)
 }
 
 static void
+add_field(struct lk_buf *out, char code, const char *text)
+{
+    lk_buf_add_u8(out, (uint8_t)code);
+    lk_buf_add_cstr(out, text);
+}
+
+/* The operator's message, of any length. */
+static void
 notify_login(const struct lk_core *core, struct lk_buf *out)
 {
-    struct lk_error e;
-    if (!core->settings->login_notify_message || !core->settings->login_notify_message[0])
+    const char *message = core->settings->login_notify_message;
+    if (!message || !message[0])
         return;
-    lk_error_set(&e, "00000", "%s", core->settings->login_notify_message);
-    lk_build_error(out, "NOTICE", &e, true);
+    size_t at = lk_build_begin(out, 'N');
+    add_field(out, 'S', "NOTICE");
+    add_field(out, 'V', "NOTICE");
+    add_field(out, 'C', "00000");
+    add_field(out, 'M', message);
+    lk_buf_add_u8(out, 0);
+    lk_build_end(out, at);
 }
 
 void

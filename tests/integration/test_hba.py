@@ -7,6 +7,7 @@ import subprocess
 import psycopg
 import pytest
 
+from certs import Certs
 from harness import run_as
 from rawpg import ServerError, scram_secret
 
@@ -123,3 +124,27 @@ def test_a_mistake_at_start_is_told_with_its_line(lk):
     assert len(lines) == 2
     assert "hba.conf:2: method \"ident\" is not supported" in lines[0]
     assert "hba.conf:3: method peer works in local rules only" in lines[1]
+
+
+def test_a_certificate_speaks_for_the_users_that_its_map_names(lk, folder):
+    certs = Certs(folder)
+    daemon = by_rules(lk, "hostssl app app all cert\nhostssl app other all cert map=staff\nhostssl all all all reject\n",
+                      "staff app other\n", settings=certs.settings("client", "server", "ca", sslmode="verify-ca"))
+    for user in ("app", "other"):
+        conn = daemon.connect(user=user, sslmode="require", **certs.of_client("app"))
+        assert conn.execute("select current_user").fetchone() == (user,)
+        with pytest.raises(psycopg.OperationalError, match="certificate authentication failed"):
+            daemon.connect(user=user, sslmode="require", **certs.of_client("other"))
+    with pytest.raises(psycopg.OperationalError, match="login rejected"):
+        daemon.connect(dbname="pgbouncer", user="admin", sslmode="require", **certs.of_client("app"))
+
+
+def test_rules_tell_tls_from_the_clear(lk, folder):
+    certs = Certs(folder)
+    daemon = by_rules(lk, "hostssl app app all trust\nhostnossl app other all trust\n",
+                      settings=certs.settings("client", "server", sslmode="prefer"))
+    assert daemon.connect(user="app", sslmode="require").execute("select 1").fetchone() == (1,)
+    assert daemon.connect(user="other", sslmode="disable").execute("select 1").fetchone() == (1,)
+    for user, sslmode in (("other", "require"), ("app", "disable")):
+        with pytest.raises(psycopg.OperationalError, match="login rejected"):
+            daemon.connect(user=user, sslmode=sslmode)

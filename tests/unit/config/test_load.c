@@ -99,9 +99,8 @@ static void
 what_this_version_cannot_keep_is_refused(void **state)
 {
     struct files *f = *state;
-    const char *refused[] = {"auth_type = pam", "auth_type = ldap",
-        "advisory_lock_policy = rewrite", "advisory_lock_policy = reject", "advisory_lock_policy = observe",
-        "leak_log_format = text"};
+    const char *refused[] = {"auth_type = pam", "auth_type = ldap", "advisory_lock_policy = rewrite",
+        "advisory_lock_policy = reject", "advisory_lock_policy = observe", "leak_log_format = text"};
     for (size_t i = 0; i < sizeof(refused) / sizeof(*refused); i++) {
         char text[128];
         snprintf(text, sizeof(text), "[lockkeeper]\n%s\n[databases]\n", refused[i]);
@@ -376,6 +375,40 @@ settings_are_judged_together(void **state)
 }
 
 static void
+rules_are_read_with_the_settings_and_their_mistakes_told(void **state)
+{
+    struct files *f = *state;
+    char text[512];
+    files_write(f, "hba.conf", "local all all trust\nhostssl all all all cert\n");
+    files_write(f, "users", "\"app\" \"x\"\n");
+    snprintf(text, sizeof(text),
+        "[lockkeeper]\nauth_type = hba\nauth_file = %s/users\nauth_hba_file = %s/hba.conf\n"
+        "auth_ident_file = %s/ident.conf\n",
+        f->folder, f->folder, f->folder);
+    files_load(f, text);
+    files_assert_error(f, "ident.conf", "cannot be read: No such file or directory");
+    files_write(f, "ident.conf", "m joe\n");
+    files_load(f, text);
+    files_assert_error(f, "ident.conf:1", "must be a map's name");
+    files_assert_error(f, "lk.ini:1", "needs client_tls_sslmode = verify-ca or verify-full");
+    files_write(f, "hba.conf", "local all all trust\nlocal all +g trust\n");
+    files_write(f, "ident.conf", "");
+    files_load(f, text);
+    files_assert_error(f, "hba.conf:2", "groups are not supported");
+    files_write(f, "hba.conf", "local all all trust\nhost all all samenet md5\n");
+    files_load(f, text);
+    assert_string_equal(files_errors(f), "");
+    size_t count;
+    (void)lk_hba_rules(f->s->hba, &count);
+    assert_int_equal(count, 2);
+    struct lk_settings *copy = lk_settings_copy(f->s);
+    assert_ptr_equal(copy->hba, f->s->hba);
+    lk_settings_unref(copy);
+    files_load(f, "[lockkeeper]\nauth_type = hba\nauth_file = x\n");
+    files_assert_error(f, "lk.ini:2", "auth_hba_file must be set when auth_type is hba");
+}
+
+static void
 a_missing_file_is_told_by_its_name(void **state)
 {
     struct files *f = *state;
@@ -431,6 +464,7 @@ main(void)
         FILES_TEST(a_locks_file_that_cannot_be_read_is_a_mistake),
         FILES_TEST(an_include_is_blamed_with_its_own_lines),
         FILES_TEST(settings_are_judged_together),
+        FILES_TEST(rules_are_read_with_the_settings_and_their_mistakes_told),
         FILES_TEST(a_missing_file_is_told_by_its_name),
         FILES_TEST(endless_mistakes_are_counted_in_the_end),
         FILES_TEST(no_message_tells_a_password),

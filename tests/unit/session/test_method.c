@@ -19,15 +19,18 @@ struct caller {
 };
 
 static struct caller
-caller_new(void)
+caller_new(const char *text, const char *sslmode)
 {
     struct caller h;
-    char more[256];
+    char more[400];
     (void)snprintf(h.hba, sizeof(h.hba), "/tmp/lk-hba-%d.conf", (int)getpid());
     (void)snprintf(h.ident, sizeof(h.ident), "/tmp/lk-ident-%d.conf", (int)getpid());
-    write_file(h.hba, rules);
+    write_file(h.hba, text);
     write_file(h.ident, "staff susan sue\n");
-    (void)snprintf(more, sizeof(more), "auth_hba_file = %s\nauth_ident_file = %s\n", h.hba, h.ident);
+    (void)snprintf(more, sizeof(more),
+        "auth_hba_file = %s\nauth_ident_file = %s\n"
+        "client_tls_sslmode = %s\nclient_tls_key_file = k\nclient_tls_cert_file = c\nclient_tls_ca_file = a\n",
+        h.hba, h.ident, sslmode);
     h.w = world_new("hba", more);
     return h;
 }
@@ -76,7 +79,7 @@ the_rule_says_how_a_client_proves_who_it_is(void **state)
         {{"stats", "shop", "127.0.0.1", NULL, NULL}, LK_AUTH_PLAIN},
         {{"admin", "shop", "127.0.0.1", NULL, NULL}, LK_AUTH_SCRAM},
     };
-    struct caller h = caller_new();
+    struct caller h = caller_new(rules, "verify-ca");
     for (size_t i = 0; i < LK_COUNT(cases); i++) {
         enum lk_auth_method method;
         struct lk_error why = {0};
@@ -107,7 +110,7 @@ who_fits_no_rule_or_a_rejecting_one_stays_outside(void **state)
         {{"bob", "shop", "127.0.0.2", NULL, NULL}, "login rejected"},
         {{"ann", "shop", "::1", NULL, NULL}, "login rejected"},
     };
-    struct caller h = caller_new();
+    struct caller h = caller_new(rules, "verify-ca");
     for (size_t i = 0; i < LK_COUNT(cases); i++) {
         enum lk_auth_method method;
         struct lk_error why;
@@ -122,7 +125,7 @@ who_fits_no_rule_or_a_rejecting_one_stays_outside(void **state)
 static void
 a_login_by_rule_goes_through_the_usual_messages(void **state)
 {
-    struct caller h = caller_new();
+    struct caller h = caller_new(strstr(rules, "host shop"), "disable");
     accept_one(h.w);
     play_login(h.w, "sue", "pencil");
     assert_int_equal(LK_CONTAINER(h.w->client, struct lk_client, end)->state, LK_CLIENT_WELCOME);
