@@ -197,7 +197,8 @@ def console_table(known, built, before=""):
     rows = ["| | here | |", "|---|---|---|"]
     for name in known + [n for n in built if n not in known]:
         here = "same" if name in built and name in known else "added" if name in built else "absent"
-        here = "refused" if name in settings.REFUSED else here
+        if here == "same":
+            here = settings.NOT_THE_SAME.get(name, here)
         rows.append("| `%s%s` | %s | %s |" % (before, name, here, settings.CONSOLE.get(name, "") if here != "absent" else ""))
     return "\n".join(rows)
 

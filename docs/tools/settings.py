@@ -116,12 +116,15 @@ CONSOLE = {
     "LEAKS": "the last 1,000 records of leaked, hidden and lost locks",
     "MEM": "pools, servers and clients",
     "SET": "holds until the next RELOAD",
-    "FDS": "no rows",
-    "DNS_HOSTS": "no rows",
-    "DNS_ZONES": "no rows",
-    "PEERS": "no rows",
-    "PEER_POOLS": "no rows",
+    "SUSPEND": "SQLSTATE 0A000",
 }
 
-# Known to the console, but refused with 0A000.
-REFUSED = ["SUSPEND"]
+# Known to the console, and yet not the same.
+NOT_THE_SAME = {
+    "SUSPEND": "refused",
+    "FDS": "without rows",
+    "DNS_HOSTS": "without rows",
+    "DNS_ZONES": "without rows",
+    "PEERS": "without rows",
+    "PEER_POOLS": "without rows",
+}
