@@ -24,6 +24,27 @@ def test_p12_recycling_closes_idle_backends_but_not_the_holders(pg, lk, setting)
     wait_until(lambda: int(pid) not in pg.backends(), what="unpinned, it is recycled too")
 
 
+def test_p12_reconnect_spares_the_holder_until_it_unlocks(pg, lk):
+    daemon = lk({"default_pool_size": 2})
+    holder = daemon.raw()
+    pid = holder.simple("select pg_backend_pid() from pg_advisory_lock(9904)")[0][0]
+    daemon.console("RECONNECT app")
+    assert holder.simple("select pg_backend_pid()") == [[pid]]
+    assert held(pg) == ["9904 X"]
+    assert holder.simple("select pg_advisory_unlock(9904)") == [["t"]]
+    wait_until(lambda: int(pid) not in pg.backends(), what="unpinned, it is closed")
+
+
+def test_p12_a_holder_that_idles_beyond_its_own_limit_leaves_a_leak_that_says_so(pg, lk):
+    daemon = lk({"default_pool_size": 2, "client_idle_timeout": 1})
+    holder = daemon.raw()
+    holder.simple("select pg_advisory_lock(9905)")
+    error = [rawpg.fields(m.body) for m in holder.until_closed() if m.type == "E"][-1]
+    assert (error["S"], error["M"]) == ("FATAL", "client_idle_timeout")
+    assert leak_of(daemon, "9905")["reason"] == "timeout"
+    wait_until(lambda: held(pg) == [])
+
+
 def test_p12_kill_ends_the_holder_with_fatal_and_lost(pg, lk):
     daemon = lk({"default_pool_size": 2})
     conn = daemon.raw()
