@@ -36,7 +36,7 @@ BELOW_pool = pool config base
 BELOW_sql = sql lock wire base
 BELOW_journal = journal lock base
 BELOW_session = session auth pool sql wire config lock base
-BELOW_admin = admin $(BELOW_session)
+BELOW_admin = admin journal $(BELOW_session)
 BELOW_net = net admin session auth pool sql journal wire config lock base
 
 UNIT_SRC = $(sort $(wildcard tests/unit/*/test_*.c tests/property/*/test_*.c))

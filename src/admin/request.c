@@ -22,8 +22,12 @@ lk_request_new(enum lk_request_kind kind, char *database, uint32_t asker, uint64
 void
 lk_request_free(struct lk_request *r)
 {
-    for (uint32_t i = 0; i < r->workers; i++)
+    for (uint32_t i = 0; i < r->workers; i++) {
         lk_table_clear(&r->parts[i].table);
+        if (r->parts[i].metrics)
+            lk_metrics_clear(r->parts[i].metrics);
+        free(r->parts[i].metrics);
+    }
     free(r->database);
     free(r->setting);
     free(r->value);
@@ -88,9 +92,22 @@ begin(const struct lk_request *r, struct lk_core *core, struct lk_now now)
     case LK_REQUEST_SET:
     case LK_REQUEST_SHOW:
     case LK_REQUEST_RELOAD:
+    case LK_REQUEST_STATE:
+    case LK_REQUEST_METRICS:
         break;
     }
     return true;
+}
+
+static void
+report(const struct lk_request *r, struct lk_request_part *part, const struct lk_core *core, struct lk_now now)
+{
+    part->begun = true;
+    part->mode = core->mode;
+    if (r->kind != LK_REQUEST_METRICS)
+        return;
+    part->metrics = LK_NEW(struct lk_metrics);
+    lk_metrics_collect(part->metrics, &(struct lk_show){.core = core, .now = now});
 }
 
 bool
@@ -99,6 +116,10 @@ lk_request_run(struct lk_request *r, struct lk_core *core, struct lk_now now)
     struct lk_request_part *part = &r->parts[core->worker];
     if (r->kind == LK_REQUEST_SHOW) {
         lk_view_collect(r->view, &part->table, &(struct lk_show){.core = core, .now = now});
+        return true;
+    }
+    if (r->kind == LK_REQUEST_STATE || r->kind == LK_REQUEST_METRICS) {
+        report(r, part, core, now);
         return true;
     }
     if (!part->begun) {
@@ -119,6 +140,24 @@ bool
 lk_request_leave(struct lk_request *r)
 {
     return atomic_fetch_sub_explicit(&r->outstanding, 1, memory_order_acq_rel) == 1;
+}
+
+bool
+lk_request_whole(const struct lk_request *r)
+{
+    for (uint32_t i = 0; i < r->workers; i++)
+        if (!r->parts[i].begun)
+            return false;
+    return true;
+}
+
+bool
+lk_request_paused(const struct lk_request *r)
+{
+    for (uint32_t i = 0; i < r->workers; i++)
+        if (r->parts[i].mode == LK_CORE_PAUSED || r->parts[i].mode == LK_CORE_WAIT_FOR_SERVERS)
+            return true;
+    return false;
 }
 
 static struct lk_client *

@@ -4,7 +4,8 @@
  * The way of a request: lk_console_query makes it and hands it to host->broadcast (or host->reload). Every worker, the
  * asker's too, calls lk_request_run in its own thread, on each tick again while it returns false; once it has returned
  * true the worker calls lk_request_leave, and the one to which that says true mails the request to the worker `asker`,
- * which calls lk_request_finish. A RELOAD goes to the main thread only, which sets `error` and `warnings` and mails it
+ * which calls lk_request_finish. What the main thread asks (asker LK_REQUEST_OF_MAIN) is mailed to its mailbox instead, and
+ * answered there (net/ask.h). A RELOAD goes to the main thread only, which sets `error` and `warnings` and mails it
  * back.
  *
  * Until then nothing but `parts[own worker]` is written by a worker. The shell carries out the core's effects after run
@@ -14,7 +15,7 @@
 
 #include <stdatomic.h>
 
-#include "admin/show.h"
+#include "admin/metrics.h"
 
 struct lk_console_host;
 
@@ -30,7 +31,12 @@ enum lk_request_kind {
     LK_REQUEST_KILL_CLIENT,
     LK_REQUEST_SET, /* goes the way of a RELOAD */
     LK_REQUEST_RELOAD,
+    LK_REQUEST_STATE,   /* of the main thread: whether workers turn, and what they are at */
+    LK_REQUEST_METRICS, /* of the main thread: the same with all figures */
 };
+
+/* In place of a worker's number. */
+#define LK_REQUEST_OF_MAIN UINT32_MAX
 
 /* One worker's part of it. */
 struct lk_request_part {
@@ -38,6 +44,8 @@ struct lk_request_part {
     bool known;            /* there is such a database, or such a client */
     bool undone;           /* PAUSE: somebody resumed before all servers were idle */
     struct lk_table table; /* SHOW */
+    enum lk_core_mode mode;     /* STATE and METRICS */
+    struct lk_metrics *metrics; /* METRICS; owned */
 };
 
 struct lk_request {
@@ -65,6 +73,10 @@ void lk_request_free(struct lk_request *r);
 bool lk_request_run(struct lk_request *r, struct lk_core *core, struct lk_now now);
 /* Once after run returned true. True: all other workers have left; the caller mails r to r->asker. */
 bool lk_request_leave(struct lk_request *r);
+/* STATE and METRICS, after the last has left: did every worker take part? */
+bool lk_request_whole(const struct lk_request *r);
+/* The same: does some worker hold queries back? */
+bool lk_request_paused(const struct lk_request *r);
 /* In the asker's worker: answers the client if it is still there, and frees r. */
 void lk_request_finish(const struct lk_console_host *host, struct lk_core *core, struct lk_request *r);
 

@@ -1,6 +1,7 @@
 #include "net/acceptor.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <grp.h>
 #include <netdb.h>
 #include <netinet/tcp.h>
@@ -18,6 +19,7 @@
 
 /* Connections taken in one turn, so that signals and mail get theirs. */
 #define ACCEPTS_MAX 64
+#define LISTEN_FDS_START 3
 #define COMPLAIN_US (10 * LK_SECOND_US)
 
 static struct lk_listener *
@@ -159,6 +161,41 @@ open_unix(struct lk_acceptor *a, const struct lk_settings *s)
     return false;
 }
 
+/* --- sockets that systemd has opened --- */
+
+static bool
+adopt(struct lk_acceptor *a, const struct lk_settings *s, int fd)
+{
+    union lk_address at = {0};
+    socklen_t n = sizeof(at);
+    int listens = 0, type = 0;
+    socklen_t size = sizeof(int);
+    if (getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) != 0 || !listens ||
+        getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) != 0 || type != SOCK_STREAM ||
+        getsockname(fd, &at.any, &n) != 0 || fcntl(fd, F_SETFD, FD_CLOEXEC) != 0 ||
+        evutil_make_socket_nonblocking(fd) != 0) {
+        lk_log(LK_LOG_FATAL, "LISTEN_FDS: descriptor %d is no socket that listens for streams", fd);
+        return false;
+    }
+    add_listener(a, fd, at.any.sa_family == AF_UNIX);
+    if (at.any.sa_family != AF_UNIX)
+        lk_socket_tune(fd, s);
+    return true;
+}
+
+/* How many there are: sd_listen_fds(3). The variables are not for processes of our own. */
+static int
+inherited(void)
+{
+    const char *pid = getenv("LISTEN_PID"), *count = getenv("LISTEN_FDS");
+    bool ours = pid && count && strtol(pid, NULL, 10) == getpid();
+    long n = ours ? strtol(count, NULL, 10) : 0;
+    (void)unsetenv("LISTEN_PID");
+    (void)unsetenv("LISTEN_FDS");
+    (void)unsetenv("LISTEN_FDNAMES");
+    return n < 0 ? 0 : n > LK_ACCEPTOR_SOCKETS ? LK_ACCEPTOR_SOCKETS : (int)n;
+}
+
 static void
 tell(const struct lk_acceptor *a)
 {
@@ -169,7 +206,7 @@ tell(const struct lk_acceptor *a)
         char text[64];
         int port = 0;
         if (l->unix_socket) {
-            lk_log(LK_LOG_INFO, "listening on unix:%s", l->path[0] ? l->path : "(abstract)");
+            lk_log(LK_LOG_INFO, "listening on unix:%s", l->path[0] ? l->path : "(handed over, or abstract)");
         } else if (getsockname(l->fd, &at.any, &n) == 0) {
             lk_socket_text(&at, text, sizeof(text), &port);
             lk_log(LK_LOG_INFO, "listening on %s:%d", text, port);
@@ -177,8 +214,8 @@ tell(const struct lk_acceptor *a)
     }
 }
 
-bool
-lk_acceptor_open(struct lk_acceptor *a, const struct lk_settings *s)
+static bool
+open_all(struct lk_acceptor *a, const struct lk_settings *s)
 {
     char *names = lk_mem_dup(s->listen_addr ? s->listen_addr : ""), *rest = names;
     bool ok = true;
@@ -188,6 +225,16 @@ lk_acceptor_open(struct lk_acceptor *a, const struct lk_settings *s)
     free(names);
     if (ok && s->unix_socket_dir && s->unix_socket_dir[0])
         ok = open_unix(a, s);
+    return ok;
+}
+
+bool
+lk_acceptor_open(struct lk_acceptor *a, const struct lk_settings *s)
+{
+    int given = inherited();
+    bool ok = given > 0 || open_all(a, s);
+    for (int fd = LISTEN_FDS_START; ok && fd < LISTEN_FDS_START + given; fd++)
+        ok = adopt(a, s, fd);
     if (ok && a->count == 0) {
         lk_log(LK_LOG_FATAL, "nowhere to listen: neither listen_addr nor unix_socket_dir is set");
         ok = false;

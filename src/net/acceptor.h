@@ -1,4 +1,5 @@
-/* The listening sockets: TCP for each address of listen_addr, a unix socket in unix_socket_dir. */
+/* The listening sockets: TCP for each address of listen_addr, a unix socket in unix_socket_dir. If systemd hands
+ * over sockets (sd_listen_fds(3)) these are used instead. */
 #ifndef LK_NET_ACCEPTOR_H
 #define LK_NET_ACCEPTOR_H
 

@@ -28,7 +28,7 @@ enum lk_message_kind {
     LK_MESSAGE_SETTINGS, /* new settings, with a reference */
     LK_MESSAGE_COMMAND,
     LK_MESSAGE_REQUEST, /* a console command that every worker carries out (admin/request.h) */
-    LK_MESSAGE_ANSWER,  /* the same, carried out: for the worker of the client that asked */
+    LK_MESSAGE_ANSWER,  /* the same, carried out: for the worker of the client that asked, or the main thread */
     /* to the main thread */
     LK_MESSAGE_RELOAD, /* asked for on the console: request */
     LK_MESSAGE_STOP,   /* SHUTDOWN on the console: command */

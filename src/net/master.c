@@ -10,9 +10,11 @@
 #include "base/log.h"
 #include "base/version.h"
 #include "net/daemon.h"
+#include "net/http.h"
 #include "net/notify.h"
 #include "net/reload.h"
 #include "net/tls.h"
+#include "net/watchdog.h"
 
 static const int signals[LK_MASTER_SIGNALS] = {SIGHUP, SIGTERM, SIGINT, SIGQUIT, SIGUSR1, SIGUSR2};
 
@@ -100,18 +102,24 @@ on_signal(evutil_socket_t number, short what, void *arg)
 
 /* --- what workers ask for; these run in their threads --- */
 
+struct lk_mailbox *
+lk_master_asker(struct lk_master *m, const struct lk_request *r)
+{
+    return r->asker == LK_REQUEST_OF_MAIN ? &m->mailbox : &m->workers[r->asker]->mailbox;
+}
+
 static void
 broadcast(void *context, struct lk_request *r)
 {
     struct lk_master *m = context;
     const struct lk_message mail = {.kind = LK_MESSAGE_REQUEST, .u.request = r};
     const struct lk_message answer = {.kind = LK_MESSAGE_ANSWER, .u.request = r};
-    struct lk_mailbox *asker = &m->workers[r->asker]->mailbox;
+    struct lk_mailbox *asker = lk_master_asker(m, r);
     uint32_t count = m->worker_count;
     for (uint32_t i = 0; i < count; i++) {
         if (lk_mailbox_put(&m->workers[i]->mailbox, &mail))
             continue;
-        lk_log(LK_LOG_ERROR, "worker %u takes no part in a console command: its mailbox is full", i);
+        lk_log(LK_LOG_ERROR, "worker %u takes no part in a request: its mailbox is full", i);
         if (lk_request_leave(r) && !lk_mailbox_put(asker, &answer))
             lk_request_free(r);
     }
@@ -153,6 +161,8 @@ on_mail(evutil_socket_t fd, short what, void *arg)
             mail.kind = LK_MESSAGE_ANSWER;
             if (!lk_mailbox_put(&m->workers[mail.u.request->asker]->mailbox, &mail))
                 lk_request_free(mail.u.request);
+        } else if (mail.kind == LK_MESSAGE_ANSWER) {
+            lk_asks_answer(&m->asks, mail.u.request);
         } else if (mail.kind == LK_MESSAGE_STOP) {
             stop(m, mail.u.command);
         } else if (mail.kind == LK_MESSAGE_ENDED && --m->running == 0) {
@@ -227,8 +237,11 @@ end(struct lk_master *m)
     for (uint32_t i = 0; i < m->worker_count; i++)
         lk_worker_free(m->workers[i]);
     free(m->workers);
+    lk_asks_close(&m->asks);
+    lk_http_close(m);
+    lk_watchdog_close(m);
     while (m->mailbox.ring && lk_mailbox_take(&m->mailbox, &mail))
-        if (mail.kind == LK_MESSAGE_RELOAD)
+        if (mail.kind == LK_MESSAGE_RELOAD || mail.kind == LK_MESSAGE_ANSWER)
             lk_request_free(mail.u.request);
     if (m->base) {
         for (size_t i = 0; i < LK_MASTER_SIGNALS; i++)
@@ -261,6 +274,7 @@ open_loop(struct lk_master *m)
     }
     event_assign(&m->mail_event, m->base, m->mailbox.fd, EV_READ | EV_PERSIST, on_mail, m);
     (void)event_add(&m->mail_event, NULL);
+    lk_asks_init(&m->asks, m->base, &m->host);
     for (size_t i = 0; i < LK_MASTER_SIGNALS; i++) {
         evsignal_assign(&m->signal_events[i], m->base, signals[i], on_signal, m);
         (void)event_add(&m->signal_events[i], NULL);
@@ -276,7 +290,7 @@ serve(struct lk_master *m, int ready_fd)
     block_signals(true);
     lk_daemon_limits(m->settings);
     bool ok = lk_acceptor_open(&m->acceptor, m->settings) && open_journal(m) && init_shared(m) && open_loop(m) &&
-              start_workers(m);
+              lk_http_open(m) && start_workers(m);
     block_signals(false);
     if (ok) {
         lk_acceptor_run(&m->acceptor, m->base, hand_over, m);
@@ -285,6 +299,7 @@ serve(struct lk_master *m, int ready_fd)
         lk_daemon_ready(ready_fd);
         if (m->start->daemon)
             (void)lk_reload_open_log(m->settings, m->start, false);
+        lk_watchdog_open(m);
         lk_notify_ready();
         (void)event_base_dispatch(m->base);
         lk_log(LK_LOG_INFO, "process ends");

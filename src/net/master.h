@@ -5,6 +5,7 @@
 #define LK_NET_MASTER_H
 
 #include "net/acceptor.h"
+#include "net/ask.h"
 #include "net/worker.h"
 
 /* From the command line. */
@@ -28,11 +29,17 @@ struct lk_master {
     struct event_base *base;
     struct event mail_event, signal_events[LK_MASTER_SIGNALS];
     struct lk_acceptor acceptor;
+    struct lk_asks asks;
+    struct evhttp *http;          /* owned; NULL: no metrics */
+    struct event watchdog_event;
+    bool watched;                 /* systemd wants the watchdog */
     struct lk_worker **workers; /* owned */
     uint32_t worker_count, running;
     bool stopping; /* a stop was asked for: the next one ends at once */
 };
 
+/* Where the answer to a request goes. From any thread. */
+struct lk_mailbox *lk_master_asker(struct lk_master *m, const struct lk_request *r);
 /* Runs the daemon until it is told to end; the process's exit code. */
 int lk_master_run(const struct lk_start *start);
 /* `lockkeeper check`: prints every mistake and warning of the configuration; the process's exit code. */

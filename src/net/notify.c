@@ -50,3 +50,18 @@ lk_notify_stopping(void)
 {
     notify("STOPPING=1");
 }
+
+void
+lk_notify_alive(void)
+{
+    notify("WATCHDOG=1");
+}
+
+int64_t
+lk_notify_watchdog_us(void)
+{
+    const char *every = getenv("WATCHDOG_USEC"), *pid = getenv("WATCHDOG_PID");
+    if (!every || (pid && strtoll(pid, NULL, 10) != getpid()))
+        return 0;
+    return strtoll(every, NULL, 10);
+}

@@ -144,8 +144,8 @@ leave(struct lk_worker *w, struct lk_request *r)
     if (!lk_request_leave(r))
         return;
     const struct lk_message answer = {.kind = LK_MESSAGE_ANSWER, .u.request = r};
-    if (!lk_mailbox_put(&w->master->workers[r->asker]->mailbox, &answer)) {
-        lk_log(LK_LOG_ERROR, "a console command goes without an answer: the mailbox is full");
+    if (!lk_mailbox_put(lk_master_asker(w->master, r), &answer)) {
+        lk_log(LK_LOG_ERROR, "a request goes without an answer: the mailbox is full");
         lk_request_free(r);
     }
 }
