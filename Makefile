@@ -99,6 +99,7 @@ $(OPTIONS_BIN): docs/tools/options.c $(BUILD)/flags $(foreach b,$(BELOW_config),
 JOBS = $(if $(findstring -j,$(MAKEFLAGS)),,-j$(shell nproc))
 DAEMON = $(abspath $(BUILD)/lockkeeper)
 SANITIZE = -O1 -g -fsanitize=address,undefined -fno-omit-frame-pointer
+include tests/fuzz/fuzz.mk
 
 deps: ## install the Debian packages that are missing
 	@conf/deps.sh
@@ -115,12 +116,12 @@ run: ## the demo's PostgreSQL and Lockkeeper, kept running for your own psql
 
 check: ## build and run all tests with a private PostgreSQL; the last line counts them
 	@$(MAKE) deps
-	@$(MAKE) $(JOBS) all $(UNIT_BIN) $(REPLAY_BIN)
-	@LK_BIN='$(DAEMON)' PYTHON=$(PYTHON) tests/run_check.sh $(UNIT_BIN) $(REPLAY_BIN) --integration
+	@$(MAKE) $(JOBS) all $(UNIT_BIN) $(REPLAY_BIN) $(FUZZ_BIN)
+	@LK_BIN='$(DAEMON)' PYTHON=$(PYTHON) tests/run_check.sh $(UNIT_BIN) $(REPLAY_BIN) $(FUZZ_BIN) --integration
 
-check-unit: ## unit, property and replay tests alone
-	@$(MAKE) $(JOBS) $(UNIT_BIN) $(REPLAY_BIN)
-	@tests/run_check.sh $(UNIT_BIN) $(REPLAY_BIN)
+check-unit: ## unit, property and replay tests and the fuzz corpus alone
+	@$(MAKE) $(JOBS) $(UNIT_BIN) $(REPLAY_BIN) $(FUZZ_BIN)
+	@tests/run_check.sh $(UNIT_BIN) $(REPLAY_BIN) $(FUZZ_BIN)
 
 check-integration: ## integration tests alone; T=… narrows them (T="tests/integration/test_console.py -x")
 	@$(MAKE) $(JOBS) all
@@ -148,7 +149,7 @@ LINT_SRC = $(wildcard src/*.[ch] src/*/*.[ch])
 lint: ## includes point down, sizes, no sleeping in tests, the docs are fresh and their links lead somewhere, cppcheck
 	@conf/deps.sh lint
 	@awk -f conf/layers.awk src/LAYERS $(LINT_SRC)
-	@awk -f conf/lengths.awk $(LINT_SRC) $(UNIT_SRC) $(wildcard tests/replay/*.[ch])
+	@awk -f conf/lengths.awk $(LINT_SRC) $(UNIT_SRC) $(wildcard tests/replay/*.[ch] tests/fuzz/*.[ch])
 	@! grep -rnE '(^|[^_[:alnum:]])(u|nano)?sleep(\(| [0-9$$])' tests --include=*.py --include=*.c --include=*.sh
 	@for f in conf/*.sh tests/*.sh .ci/run; do bash -n $$f || exit 1; done
 	@$(PYTHON) tests/docs/check_links.py
@@ -171,4 +172,4 @@ install: all ## DESTDIR and prefix as usual
 	for f in $(INSTALLED_DOCS); do install -D -m 644 $$f '$(DESTDIR)$(docdir)'/$$f || exit 1; done
 
 clean: ## remove build/
-	rm -rf build build-asan
+	rm -rf build build-asan build-fuzz

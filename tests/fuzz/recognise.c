@@ -1,0 +1,73 @@
+/* The bytes as a text of SQL, under every way that a server may read it; then as two texts through one cache. */
+#include "fuzz.h"
+
+#include "sql/analysis.h"
+#include "sql/fingerprint.h"
+#include "sql/gate.h"
+#include "sql/normalize.h"
+
+static const struct lk_hash_key key = {1, 2};
+
+static void
+check_plan(const struct lk_analysis *a)
+{
+    const struct lk_plan *plan = a->plan;
+    for (uint16_t i = 0; plan && i < plan->count; i++)
+        MUST(plan->statements[i].call_count == 0 || plan->statements[i].calls);
+    MUST(a->trust <= LK_TRUST_NEVER && a->verb <= LK_VERB_DEALLOCATE);
+    MUST(!a->verb_name || a->verb == LK_VERB_DEALLOCATE);
+    MUST(!plan || a->trust != LK_TRUST_ALWAYS);
+}
+
+static void
+analyse(struct lk_span sql, struct lk_sql_mode mode)
+{
+    struct lk_fingerprint f;
+    struct lk_analysis *a = lk_analysis_make(sql, mode, &key);
+    MUST(a);
+    lk_analysis_scan(sql, &key, &f);
+    MUST(f.hash == a->fingerprint && (f.single || !a->single));
+    check_plan(a);
+    MUST(!a->plan || lk_gate(sql));
+    lk_analysis_unref(a);
+}
+
+static void
+normalize(struct lk_span sql, size_t max)
+{
+    char *text = lk_sql_normalize(sql, max);
+    if (!text)
+        return;
+    MUST(strlen(text) <= max);
+    free(text);
+}
+
+static void
+through_cache(struct lk_span one, struct lk_span other)
+{
+    struct lk_analysis_cache *c = lk_analysis_cache_new(4096, key);
+    struct lk_sql_mode mode = {true, true};
+    for (int i = 0; i < 4; i++) {
+        struct lk_span sql = i & 1 ? other : one;
+        struct lk_analysis *fresh = lk_analysis_make(sql, mode, &key);
+        struct lk_analysis *a = i < 2 ? lk_analysis_cache_get_alike(c, sql, mode) : lk_analysis_cache_get(c, sql, mode);
+        MUST(a && fresh && a->fingerprint == fresh->fingerprint && a->single == fresh->single);
+        MUST(a->verb == fresh->verb && a->trust == fresh->trust && !a->plan == !fresh->plan);
+        lk_analysis_unref(a);
+        lk_analysis_unref(fresh);
+    }
+    lk_analysis_cache_free(c);
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct lk_span sql = lk_span_make(data, size), rest = sql;
+    for (int i = 0; i < 4; i++)
+        analyse(sql, (struct lk_sql_mode){i & 1, i & 2});
+    normalize(sql, 1000);
+    normalize(sql, size % 17);
+    struct lk_span one = fuzz_until(&rest, 0);
+    through_cache(one, rest);
+    return 0;
+}
