@@ -1,4 +1,4 @@
-"""Checks what the hand-written documents say of the program against its sources: the command line in lockkeeper(1), the
+"""Checks what the hand-written documents say of the program against its sources: command line and environment in lockkeeper(1), the
 records in docs/advisory-locks.md, the make targets in docs/CONTRIBUTING.md, names of settings everywhere."""
 import pathlib
 import re
@@ -21,6 +21,12 @@ def differ(what, said, true):
 def command_line():
     said = re.findall(r"^\.It Fl (?:\w , )?-([a-z-]+)", read("docs/man/lockkeeper.1"), re.M)
     true = re.findall(r'^    \{"([a-z-]+)", \w+_argument', read("src/tool/cli.c"), re.M)
+    yield from differ("docs/man/lockkeeper.1", said, true)
+
+
+def environment():
+    said = re.findall(r"[A-Z_]{4,}", " ".join(re.findall(r"^\.It Ev (.*)", read("docs/man/lockkeeper.1"), re.M)))
+    true = [name for f in (ROOT / "src").glob("*/*.c") for name in re.findall(r'getenv\("(\w+)"\)', f.read_text("utf-8"))]
     yield from differ("docs/man/lockkeeper.1", said, true)
 
 
@@ -48,7 +54,7 @@ def targets():
 
 
 def main():
-    found = [line for check in (command_line, records, settings, targets) for line in check()]
+    found = [line for check in (command_line, environment, records, settings, targets) for line in check()]
     print("\n".join(found), end="\n" if found else "")
     return 1 if found else 0
 
