@@ -47,7 +47,7 @@ def settings():
 
 
 def targets():
-    known = set(re.findall(r"^([a-z-]+):.*## ", read("Makefile"), re.M))
+    known = set(re.findall(r"^([a-z-]+):.*## ", read("Makefile") + read("tests/fuzz/fuzz.mk"), re.M))
     for name in set(re.findall(r"`make ([a-z-]+)(?![a-z/])", read("docs/CONTRIBUTING.md"))):
         if name not in known:
             yield "docs/CONTRIBUTING.md: there is no make %s" % name
