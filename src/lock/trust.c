@@ -13,6 +13,7 @@ struct entry {
     uint64_t key;       /* 0: a free slot */
     uint32_t tenths[2]; /* evidence, in company and alone */
     bool touch;
+    bool blamed; /* in company */
     bool used; /* since the clock's hand came by */
 };
 
@@ -151,7 +152,9 @@ lk_trust_look(struct lk_trust *t, const struct lk_trust_scope *scope, uint64_t f
     e->used = true;
     if (e->touch)
         return LK_TRUST_TOUCH;
-    return e->tenths[alone] >= (uint64_t)after * TENTHS ? LK_TRUST_TRUSTED : LK_TRUST_UNKNOWN;
+    if (e->tenths[alone] >= (uint64_t)after * TENTHS)
+        return LK_TRUST_TRUSTED;
+    return e->blamed ? LK_TRUST_BLAMED : LK_TRUST_UNKNOWN;
 }
 
 void
@@ -171,10 +174,9 @@ lk_trust_blame(struct lk_trust *t, const struct lk_trust_scope *scope, uint64_t 
     if (fingerprint == 0)
         return;
     uint64_t key = key_of(scope, fingerprint);
-    struct entry *e = sole ? find_or_add(t, key) : slot_of(t, key);
-    if (e->key == 0)
-        return;
+    struct entry *e = find_or_add(t, key);
     e->tenths[false] = e->tenths[true] = 0;
+    e->blamed = !sole;
     if (sole && !e->touch) {
         e->touch = true;
         t->touches++;

@@ -11,7 +11,12 @@
 
 struct lk_trust;
 
-enum lk_trusted { LK_TRUST_UNKNOWN, LK_TRUST_TRUSTED, LK_TRUST_TOUCH };
+enum lk_trusted {
+    LK_TRUST_UNKNOWN,
+    LK_TRUST_BLAMED, /* one of several suspects once, and without evidence since: its probe is not to be skipped */
+    LK_TRUST_TRUSTED,
+    LK_TRUST_TOUCH,
+};
 
 /* Where evidence counts: per (database, server user). `generation` goes up to forget all of it at once (DDL). */
 struct lk_trust_scope {

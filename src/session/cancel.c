@@ -8,6 +8,9 @@
 #include "session/step.h"
 #include "wire/build.h"
 
+/* More at once on their way to one server add nothing, and would keep it from settling. */
+#define CANCELS_MAX 4u
+
 static struct lk_client *
 find_by_key(struct lk_core *core, uint32_t pid, struct lk_span secret)
 {
@@ -37,7 +40,7 @@ lk_cancel_request(struct lk_core *core, struct lk_client *asker, uint32_t pid, s
     if (c && c->state == LK_CLIENT_WAITING)
         cancel_waiting(core, c);
     /* a cancel that would hit only statements of ours is dropped */
-    if (!c || !c->server || lk_replies_ours_only(&c->server->replies)) {
+    if (!c || !c->server || lk_replies_ours_only(&c->server->replies) || c->server->cancels >= CANCELS_MAX) {
         lk_client_close(core, asker);
         return;
     }

@@ -261,7 +261,7 @@ probe_is_due(struct lk_core *core, struct lk_server *s)
     bool sampled = !s->reset_fresh && s->run.suspect_count == 0 && s->run.texts > 0 && sample > 0 && ++pool->releases % sample == 0;
     if (!sampled && s->run.suspect_count == 0)
         return false;
-    if (lk_probe_meter_allows(&pool->meter, core->now.mono_us))
+    if (s->run.blamed || lk_probe_meter_allows(&pool->meter, core->now.mono_us))
         return true;
     pool->locks.probes_skipped++;
     s->untrusted_release = true;

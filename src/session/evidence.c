@@ -22,7 +22,7 @@ lk_evidence_reset(struct lk_server *s)
     run->texts = 0;
     run->suspect_count = 0;
     run->first_pending = false;
-    run->in_transaction = false;
+    run->in_transaction = run->blamed = false;
     run->began_exact = lk_ledger_zero(&s->ledger);
 }
 
@@ -64,6 +64,7 @@ judge(struct lk_core *core, struct lk_server *s, struct lk_suspect x, bool alone
         x.touch = true;
         lk_ledger_doubt(&s->ledger, LK_UNSURE_HIDDEN);
     }
+    s->run.blamed |= trusted == LK_TRUST_BLAMED;
     accuse(&s->run, x);
 }
 
@@ -103,6 +104,19 @@ lk_evidence_ran(struct lk_core *core, struct lk_server *s, const struct lk_reply
     }
     lk_evidence_company(core, s);
     judge(core, s, x, false);
+}
+
+void
+lk_evidence_unanswered(struct lk_core *core, struct lk_server *s)
+{
+    const struct lk_reply *r;
+    for (uint32_t i = 0; (r = lk_replies_at(&s->replies, i)); i++) {
+        bool runs = r->kind == LK_REPLY_QUERY || r->kind == LK_REPLY_EXECUTE || r->kind == LK_REPLY_FCALL;
+        if (!runs || r->purpose != LK_FOR_CLIENT || (r->analysis && !r->watch))
+            continue;
+        lk_ledger_doubt(&s->ledger, LK_UNSURE_ERROR);
+        lk_evidence_ran(core, s, r);
+    }
 }
 
 void

@@ -9,6 +9,8 @@
 void lk_evidence_ran(struct lk_core *core, struct lk_server *s, const struct lk_reply *r);
 /* A further text is about to run: the first one was not alone. */
 void lk_evidence_company(struct lk_core *core, struct lk_server *s);
+/* The server will be given up with texts of the client's unanswered: what touches among them did is not known. */
+void lk_evidence_unanswered(struct lk_core *core, struct lk_server *s);
 /* At rest outside a transaction: judges what is left to judge. */
 void lk_evidence_rest(struct lk_core *core, struct lk_server *s);
 /* A probe answered: for locks that no plan explains (`found`), and for locks that are gone though no plan says so

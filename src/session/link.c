@@ -175,7 +175,7 @@ ask_if_unsure(struct lk_core *core, struct lk_server *s)
         return lk_probe_send(core, s);
     if (s->run.suspect_count == 0)
         return false;
-    if (lk_probe_meter_allows(&pool->meter, core->now.mono_us))
+    if (s->run.blamed || lk_probe_meter_allows(&pool->meter, core->now.mono_us))
         return lk_probe_send(core, s);
     pool->locks.probes_skipped++;
     s->untrusted_release = true;

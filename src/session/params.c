@@ -58,6 +58,7 @@ mark(struct lk_core *core, const struct lk_params *p)
 static void
 sweep(struct lk_core *core)
 {
+    core->encoding_seen = ""; /* none of the values: its address may soon be another's */
     struct lk_interned *in, *next;
     HASH_ITER(hh, core->interned, in, next)
     {

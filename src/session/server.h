@@ -66,6 +66,7 @@ struct lk_run {
     uint32_t suspect_count; /* may exceed LK_SUSPECTS: the rest is not named */
     bool began_exact;     /* the ledger was exactly zero at its start */
     struct lk_now ended;  /* when the last text did */
+    bool blamed;          /* a suspect was blamed before: the probe is not to be skipped */
     bool in_transaction;  /* something other than one autocommit statement */
 };
 

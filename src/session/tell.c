@@ -132,7 +132,7 @@ void
 lk_tell_lost(struct lk_core *core, struct lk_server *s)
 {
     const struct lk_ledger *l = &s->ledger;
-    for (uint32_t i = 0; i < l->count && i < LEAKS_MAX; i++) {
+    for (uint32_t i = 0; i < l->count; i++) {
         struct lk_record *r = record_new(core, s, LK_EVENT_LOST);
         set_held(core, r, &l->held[i]);
         lk_effects_record(&core->effects, r);

@@ -5,8 +5,11 @@
 
 #include "base/log.h"
 #include "session/cancel.h"
+#include "session/evidence.h"
 #include "session/link.h"
 #include "wire/build.h"
+
+#define CANCEL_AGAIN_US ((int64_t)200000)
 
 static bool
 over(const struct lk_core *core, int64_t since_us, int64_t limit_us)
@@ -154,6 +157,21 @@ check_idle(struct lk_core *core, struct lk_server *s)
         lk_server_close(core, s, "server idle timeout", LK_REASON_TIMEOUT, true);
 }
 
+/* A server that owes answers to a client that is gone is cancelled again and again: a cancel that comes before its query has
+ * begun is lost, and one ends only one of several. */
+static void
+check_cleaning(struct lk_core *core, struct lk_server *s)
+{
+    bool busy = !lk_replies_quiet(&s->replies) && !lk_replies_ours_only(&s->replies);
+    bool late = over(core, s->state_us, core->settings->cancel_wait_timeout_us);
+    if (busy && (late || (s->cancels == 0 && over(core, s->state_us, CANCEL_AGAIN_US))))
+        lk_cancel_server(core, s, NULL);
+    if (!late)
+        return;
+    lk_evidence_unanswered(core, s);
+    lk_server_close(core, s, "could not be cleaned in time", LK_REASON_TIMEOUT, false);
+}
+
 static void
 check_server(struct lk_core *core, struct lk_server *s)
 {
@@ -166,8 +184,7 @@ check_server(struct lk_core *core, struct lk_server *s)
         break;
     case LK_SERVER_SETUP:
     case LK_SERVER_CLEANING:
-        if (over(core, s->state_us, st->cancel_wait_timeout_us))
-            lk_server_close(core, s, "could not be cleaned in time", LK_REASON_TIMEOUT, false);
+        check_cleaning(core, s);
         break;
     case LK_SERVER_IDLE:
         check_idle(core, s);

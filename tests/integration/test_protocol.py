@@ -1,4 +1,5 @@
 """The same messages to PostgreSQL directly and through the proxy give the same answers, byte for byte."""
+import os
 import socket
 import struct
 
@@ -6,6 +7,7 @@ import psycopg
 import pytest
 
 import rawpg
+from harness import wait_until
 from rawpg import bind, close, copy_data, copy_done, copy_fail, describe, execute, flush, function_call, parse, query, sync
 
 
@@ -193,6 +195,7 @@ def test_notifications_come_at_any_time_in_session_mode(pg, lk):
 
 def test_the_unix_socket_serves_as_tcp_does(pg, lk):
     daemon = lk({"default_pool_size": 2}, databases={"app": {"host": pg.socket_dir, "port": pg.port, "dbname": "app"}})
+    wait_until(lambda: os.path.exists("%s/.s.PGSQL.%d" % (daemon.dir, daemon.port)), what="the socket")
     conn = daemon.connect(host=daemon.dir)
     assert conn.execute("select 1, inet_client_addr()").fetchone() == (1, None)
     assert daemon.connect().execute("select inet_client_addr()").fetchone() == (None,)
