@@ -124,6 +124,8 @@ set_ciphers(const struct side *s, SSL_CTX *ctx)
 {
     bool no_curve = is_set(s->curve) && strcmp(s->curve, "none") == 0;
     const char *list = is_system_default(s->ciphers) ? OSSL_default_cipher_list() : s->ciphers;
+    if (list != s->ciphers && !no_curve)
+        return true;
     if (strcmp(list, "all") == 0)
         list = "ALL:!aNULL:!eNULL";
     struct lk_buf text = {0};
@@ -131,8 +133,12 @@ set_ciphers(const struct side *s, SSL_CTX *ctx)
     lk_buf_add_cstr(&text, no_curve ? ":!kECDHE" : "");
     bool good = text.data && SSL_CTX_set_cipher_list(ctx, (const char *)text.data) == 1;
     lk_buf_clear(&text);
-    if (!good)
-        return wrong(s, "ciphers", s->ciphers, reason());
+    return good || wrong(s, "ciphers", s->ciphers, reason());
+}
+
+static bool
+set_suites(const struct side *s, SSL_CTX *ctx)
+{
     if (is_set(s->tls13_ciphers) && SSL_CTX_set_ciphersuites(ctx, s->tls13_ciphers) != 1) {
         lk_buf_add_format(s->errors, "%s: %.6s_tls13_ciphers = %s: no TLS 1.3 cipher suite matches\n", s->ini,
             s->prefix, s->tls13_ciphers);
@@ -213,6 +219,7 @@ make_context(const struct side *s)
     (void)SSL_CTX_set_session_id_context(ctx, id, sizeof(id) - 1);
     bool good = set_protocols(s, ctx);
     good = set_ciphers(s, ctx) && good;
+    good = set_suites(s, ctx) && good;
     good = set_key_exchange(s, ctx) && good;
     good = set_own(s, ctx) && good;
     good = set_trust(s, ctx) && good;
