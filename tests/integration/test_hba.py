@@ -22,7 +22,13 @@ def by_rules(lk, rules, idents=None, settings=None, **kw):
     write_rules(daemon, rules, idents)
     daemon.write(auth_hba_file=os.path.join(daemon.dir, "hba.conf"),
                  auth_ident_file=os.path.join(daemon.dir, "ident.conf") if idents is not None else None)
-    return daemon.start() if start else daemon
+    return begin(daemon) if start else daemon
+
+
+def begin(daemon):
+    """Starts it, and waits until the unix socket too is listened on."""
+    daemon.start().wait_log("process up")
+    return daemon
 
 
 def write_rules(daemon, rules, idents=None):
@@ -57,7 +63,7 @@ local  app  @users         md5
 local  all  all            reject
 """, start=False)
     daemon.folder.write(os.path.join(daemon.dir, "users"), "other\n")
-    daemon.start()
+    begin(daemon)
     assert daemon.raw("app", "app").simple("select 1") == [["1"]]
     assert refused(daemon, "other", "open barley") == ("28000", "login rejected")
     assert daemon.raw("other", "app", "open barley", unix=True).simple("select 1") == [["1"]]
