@@ -156,7 +156,8 @@ lk_core_input(struct lk_core *core, struct lk_end *end, struct lk_span in, struc
 {
     core->now = now;
     size_t done = in.n;
-    if (end->dead)
+    /* nothing that comes in the clear while the handshake is awaited may be believed */
+    if (end->dead || end->securing)
         return in.n;
     if (end->kind == LK_END_CLIENT)
         done = lk_client_input(core, (struct lk_client *)(void *)end, in);

@@ -166,6 +166,22 @@ nothing_that_stands_behind_the_answer_to_an_ssl_request_is_believed(void **state
 }
 
 static void
+nothing_is_believed_before_the_handshake_is_over(void **state)
+{
+    struct world *w = server_is_asked("server_tls_sslmode = prefer\n");
+    server_answers(w, "S");
+    server_greets(w);
+    assert_string_equal(types(w), "R");
+    assert_false(w->server_closed);
+    server_is_secured(w);
+    lk_buf_clear(&w->to_server);
+    server_greets(w);
+    server_obliges(w);
+    assert_string_equal(types(w), "RSSSSKZ");
+    world_free(w);
+}
+
+static void
 a_server_on_the_unix_socket_is_not_asked_for_tls(void **state)
 {
     struct world *w = world_new("trust", "server_tls_sslmode = require\n");
@@ -278,6 +294,7 @@ main(void)
         cmocka_unit_test(a_server_that_offers_tls_is_logged_in_to_behind_the_handshake),
         cmocka_unit_test(a_server_without_tls_will_do_unless_it_is_required),
         cmocka_unit_test(nothing_that_stands_behind_the_answer_to_an_ssl_request_is_believed),
+        cmocka_unit_test(nothing_is_believed_before_the_handshake_is_over),
         cmocka_unit_test(a_server_on_the_unix_socket_is_not_asked_for_tls),
         cmocka_unit_test(a_second_client_is_welcomed_without_another_server),
         cmocka_unit_test(the_servers_refusal_reaches_those_who_wait_and_is_remembered),
