@@ -306,14 +306,17 @@ def test_a_cancel_goes_encrypted_where_its_server_is(lk, certs):
         conn.exactly(size - 8)
         rawpg.welcome(conn)
         while True:
-            msg = conn.read()
-            if msg.type == "F":
+            kind, size = struct.unpack("!cI", conn.exactly(5))
+            body = conn.exactly(size - 4)
+            if kind == b"F":
                 conn.send(rawpg.frame("V", struct.pack("!i", 0)), rawpg.frame("Z", b"I"))
-            elif msg.type == "Q" and b"hold" in msg.body:
+            elif kind == b"Q" and b"hold" in body:
                 wait_until(lambda: cancels)
                 conn.send(rawpg.frame("E", b"SERROR\0VERROR\0C57014\0Mcanceled\0\0"), rawpg.frame("Z", b"I"))
-            elif msg.type == "Q":
+            elif kind == b"Q":
                 conn.send(rawpg.frame("C", rawpg.cstr("SELECT 0")), rawpg.frame("Z", b"I"))
+            elif kind == b"S":
+                conn.send(rawpg.frame("Z", b"I"))
     with rawpg.FakeServer(script) as server:
         daemon = lk(databases=behind(server))
         conn = daemon.raw()
