@@ -108,8 +108,10 @@ open_more(struct lk_core *core, struct lk_pool *pool)
 void
 lk_link_serve(struct lk_core *core, struct lk_pool *pool)
 {
-    struct lk_waiter *w;
-    while ((w = lk_pool_first_waiter(pool))) {
+    struct lk_waiter *w = lk_pool_first_waiter(pool);
+    if (!w && pool->route.min_pool_size == 0)
+        return;
+    for (; w; w = lk_pool_first_waiter(pool)) {
         struct lk_client *c = client_of_waiter(w);
         if (c->state == LK_CLIENT_WELCOME) {
             if (!pool->welcome_known)

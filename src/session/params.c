@@ -110,6 +110,8 @@ static uint32_t
 differing(const struct lk_core *core, const struct lk_server *s)
 {
     uint32_t set = 0;
+    if (memcmp(&s->client->params, &s->params, sizeof(s->params)) == 0)
+        return 0;
     for (unsigned i = 0; i < core->param_count; i++) {
         const char *wanted = s->client->params.value[i], *is = s->params.value[i];
         if (wanted && is && wanted != is)
