@@ -27,6 +27,7 @@ enum lk_hba_method {
     LK_HBA_CERT, /* in hostssl rules only */
 };
 
+/* Empty when @FILE holds no name: nobody is meant. */
 struct lk_hba_names {
     unsigned words; /* enum lk_hba_word */
     char **names;   /* owned */

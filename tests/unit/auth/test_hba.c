@@ -59,6 +59,17 @@ the_first_rule_about_a_connection_decides(void **state)
 }
 
 static void
+a_file_without_a_name_means_nobody(void **state)
+{
+    struct hba_text t = {.files = {"etc/blocked", "# nobody\n", NULL}};
+    const struct lk_hba *h =
+        hba_parse(&t, lk_span_str("host all @blocked all reject\nhost all all all md5\n"), lk_span_str(""));
+    assert_string_equal(hba_mistakes(&t), "");
+    assert_int_equal(line(h, (struct lk_hba_request){"shop", NULL, "ann", LK_HBA_CLEAR, {0}, 0}, "10.0.0.1"), 2);
+    hba_clear(&t);
+}
+
+static void
 maps_say_who_may_be_whom(void **state)
 {
     struct hba_text t = {0};
@@ -80,6 +91,7 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_first_rule_about_a_connection_decides),
+        cmocka_unit_test(a_file_without_a_name_means_nobody),
         cmocka_unit_test(maps_say_who_may_be_whom),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
