@@ -48,7 +48,6 @@ lk_core_new(struct lk_shared *shared, uint32_t worker, struct lk_settings *setti
     core->settings = lk_settings_ref(settings);
     core->users = read_users(settings);
     core->now = now;
-    core->generation = 1;
     core->stats_us = now.mono_us;
     lk_list_init(&core->clients);
     lk_list_init(&core->servers);
@@ -272,7 +271,6 @@ lk_core_reload(struct lk_core *core, struct lk_settings *settings, struct lk_now
     core->settings = lk_settings_ref(settings);
     lk_users_free(core->users);
     core->users = read_users(settings);
-    core->generation++;
     LK_LIST_EACH(&core->clients, struct lk_client, node, c)
     c->limits = c->user ? lk_settings_user(settings, c->user) : NULL;
     LK_LIST_EACH(&core->pools, struct lk_pool, node, pool) reload_pool(core, pool);

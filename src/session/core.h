@@ -48,7 +48,6 @@ struct lk_core {
     uint32_t worker;              /* its number, from 0 */
     struct lk_settings *settings; /* a reference */
     struct lk_users *users;
-    uint64_t generation;          /* of the settings */
     struct lk_now now;            /* of the step under way */
     struct lk_effects effects;
     struct lk_arena arena;        /* bytes of effects, until lk_core_settle */

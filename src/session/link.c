@@ -37,7 +37,7 @@ link_up(struct lk_core *core, struct lk_client *c, struct lk_server *s)
     lk_params_follow(core, s);
 }
 
-/* An idle server that may be lent as it is; one that has idled too long is checked first, one that should go is closed. */
+/* An idle server that may be lent as it is; one that has idled too long is checked first. */
 static struct lk_server *
 lendable(struct lk_core *core, struct lk_pool *pool)
 {
@@ -229,6 +229,7 @@ lk_link_abandon(struct lk_core *core, struct lk_client *c, enum lk_reason reason
 {
     struct lk_server *s = c->server;
     bool filled = fill_frame(core, c, s);
+    s->close_after |= !filled; /* nobody else may have it, should it be clean at once */
     if (lk_replies_quiet(&s->replies) && s->status == 'I')
         lk_evidence_rest(core, s);
     release(core, s, reason);

@@ -76,7 +76,6 @@ lk_server_open(struct lk_core *core, struct lk_pool *pool)
     s->seat.born_us = core->now.mono_us;
     s->connect_wall_us = core->now.wall_us;
     s->id = atomic_fetch_add(&core->shared->next_id, 1) + 1;
-    s->generation = core->generation;
     s->status = 'I';
     lk_ledger_doubt(&s->ledger, LK_UNSURE_NEW);
     lk_parsed_init(&s->parsed);
@@ -471,8 +470,11 @@ on_ready(struct lk_core *core, struct lk_server *s, struct lk_span whole, struct
         refuse_block(core, s->client);
         return;
     }
-    if (s->client && lk_replies_quiet(&s->replies))
+    if (s->client && lk_replies_quiet(&s->replies)) {
         s->client->request_us = 0;
+        if (s->status == 'I')
+            lk_client_forget_portals(s->client);
+    }
     if (purpose > LK_FOR_REFUSAL)
         lk_clean_ours_done(core, s, purpose);
     if (s->state != LK_SERVER_GONE)

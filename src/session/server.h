@@ -123,7 +123,6 @@ struct lk_server {
     struct lk_parsed_set parsed;
     bool names_doubtful;       /* a client may have taken a name of ours for a text of its own: close before each Parse */
     struct lk_statement *unnamed; /* a reference: what its unnamed statement is */
-    uint64_t generation;       /* of the settings that it was opened under */
 };
 
 #endif
