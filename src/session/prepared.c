@@ -9,15 +9,18 @@
 static uint8_t *
 statement_key(struct lk_span text, struct lk_span types, struct lk_sql_mode mode, size_t *n)
 {
-    *n = 1 + types.n + text.n;
+    /* the whole count of types: where they end and the text begins must not be read in two ways */
+    const uint8_t head[] = {(uint8_t)((mode.standard_strings ? 1 : 0) | (mode.ascii_safe ? 2 : 0)),
+        (uint8_t)(types.n / 4 >> 8), (uint8_t)(types.n / 4)};
+    *n = sizeof(head) + types.n + text.n;
     uint8_t *key = lk_mem_try(*n);
     if (!key)
         return NULL;
-    key[0] = (uint8_t)((mode.standard_strings ? 1 : 0) | (mode.ascii_safe ? 2 : 0) | (types.n / 4) << 2);
+    memcpy(key, head, sizeof(head));
     if (types.n > 0)
-        memcpy(key + 1, types.p, types.n);
+        memcpy(key + sizeof(head), types.p, types.n);
     if (text.n > 0)
-        memcpy(key + 1 + types.n, text.p, text.n);
+        memcpy(key + sizeof(head) + types.n, text.p, text.n);
     return key;
 }
 

@@ -17,11 +17,10 @@ struct lk_statement {
     struct lk_analysis *analysis; /* a reference; holds the text */
     uint16_t type_count;
     uint8_t *types; /* network order; owned */
-    bool interned;
     struct lk_core *core;
     UT_hash_handle hh; /* in core->statements, by key */
     size_t key_n;
-    uint8_t *key; /* types and text; owned */
+    uint8_t *key; /* how it is read, types and text; owned */
 };
 
 /* The statement of that text and types, made if need be; a reference of the caller's. NULL: no memory. */
