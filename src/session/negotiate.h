@@ -11,7 +11,7 @@ enum lk_negotiation {
     LK_NEGOTIATION_FAILED,
 };
 
-/* On a connection just opened: true if SSLRequest was sent, and its answer is to be awaited. */
+/* On a connection just opened: true if the answer to SSLRequest is to be awaited. */
 bool lk_negotiate_begin(struct lk_core *core, struct lk_end *end, bool unix_socket);
 /* All that has come since, at least one byte. FAILED: *why, a constant. */
 enum lk_negotiation lk_negotiate_answer(
