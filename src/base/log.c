@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +24,7 @@ static struct {
     bool to_stderr;
     bool to_syslog;
     char *ident;
-    int verbose;
+    atomic_int verbose; /* read without the mutex */
 } sink = {.mutex = PTHREAD_MUTEX_INITIALIZER, .fd = -1, .to_stderr = true};
 
 static const struct {
@@ -58,6 +59,23 @@ facility_of(const char *name)
     return LOG_DAEMON;
 }
 
+/* With the mutex held. */
+static void
+close_sinks(void)
+{
+    if (sink.fd >= 0)
+        close(sink.fd);
+    free(sink.file);
+    if (sink.to_syslog)
+        closelog();
+    free(sink.ident);
+    sink.fd = -1;
+    sink.file = NULL;
+    sink.ident = NULL;
+    sink.to_syslog = false;
+    sink.to_stderr = true;
+}
+
 bool
 lk_log_open(const struct lk_log_options *options)
 {
@@ -67,8 +85,8 @@ lk_log_open(const struct lk_log_options *options)
         if (fd < 0)
             return false;
     }
-    lk_log_close();
     pthread_mutex_lock(&sink.mutex);
+    close_sinks();
     sink.fd = fd;
     sink.file = fd >= 0 ? lk_mem_dup(options->file) : NULL;
     sink.to_stderr = options->to_stderr;
@@ -101,17 +119,7 @@ void
 lk_log_close(void)
 {
     pthread_mutex_lock(&sink.mutex);
-    if (sink.fd >= 0)
-        close(sink.fd);
-    free(sink.file);
-    if (sink.to_syslog)
-        closelog();
-    free(sink.ident);
-    sink.fd = -1;
-    sink.file = NULL;
-    sink.ident = NULL;
-    sink.to_syslog = false;
-    sink.to_stderr = true;
+    close_sinks();
     pthread_mutex_unlock(&sink.mutex);
 }
 
