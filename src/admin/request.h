@@ -60,7 +60,6 @@ struct lk_request {
     atomic_uint outstanding;        /* workers that have not left */
     char *error;                    /* RELOAD, SET: what is wrong, lines; NULL: done. Owned, by free() */
     char *warnings;                 /* RELOAD, SET: lines, or NULL. Owned, by free() */
-    void *next;                     /* for the shell's queues */
     struct lk_request_part parts[]; /* by worker */
 };
 

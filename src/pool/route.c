@@ -22,7 +22,6 @@ route_strings(struct lk_route *r, const struct lk_database_settings *d, const ch
 {
     r->database = lk_mem_dup(database);
     r->user = lk_mem_dup(d->user ? d->user : user);
-    r->forced_user = d->user != NULL;
     r->dbname = lk_mem_dup(d->dbname ? d->dbname : database);
     r->host = lk_mem_dup(d->host && d->host[0] ? d->host : "/var/run/postgresql");
     r->port = d->port;
@@ -48,9 +47,6 @@ route_numbers(struct lk_route *r, const struct lk_settings *s, const struct lk_d
     r->server_lifetime_us = pick_us(d->server_lifetime_us, s->server_lifetime_us);
     r->query_wait_timeout_us = pick_us(
         u ? u->query_wait_timeout_us : -1, pick_us(d->query_wait_timeout_us, s->query_wait_timeout_us));
-    r->query_timeout_us = pick_us(u ? u->query_timeout_us : -1, s->query_timeout_us);
-    r->idle_transaction_timeout_us = pick_us(u ? u->idle_transaction_timeout_us : -1, s->idle_transaction_timeout_us);
-    r->client_idle_timeout_us = pick_us(u ? u->client_idle_timeout_us : -1, s->client_idle_timeout_us);
     r->advisory_lock_policy = pick(u ? u->advisory_lock_policy : -1, pick(d->advisory_lock_policy, s->advisory_lock_policy));
     r->advisory_unlock_all = pick(d->advisory_unlock_all, s->advisory_unlock_all);
     r->advisory_trust_after = (uint32_t)pick(d->advisory_trust_after, s->advisory_trust_after);

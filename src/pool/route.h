@@ -11,14 +11,13 @@ struct lk_route {
     char *dbname;   /* on the server */
     char *host;
     int port;
-    bool forced_user;  /* the database line names the user: clients of any user share this pool */
     char *password;    /* of the database line; NULL: auth_file or the client's own */
     char *connect_query;
     char *client_encoding, *datestyle, *timezone, *application_name; /* forced startup parameters or NULL */
     int pool_size, min_pool_size, reserve_pool_size;
     int max_db_connections, max_user_connections; /* 0: unlimited */
     enum lk_pool_mode mode;
-    int64_t server_lifetime_us, query_wait_timeout_us, query_timeout_us, idle_transaction_timeout_us, client_idle_timeout_us;
+    int64_t server_lifetime_us, query_wait_timeout_us;
     int advisory_lock_policy; /* enum lk_policy */
     int advisory_unlock_all;  /* enum lk_unlock_all */
     uint32_t advisory_trust_after, advisory_probe_sample;
