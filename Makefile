@@ -99,6 +99,7 @@ $(OPTIONS_BIN): docs/tools/options.c $(BUILD)/flags $(foreach b,$(BELOW_config),
 JOBS = $(if $(findstring -j,$(MAKEFLAGS)),,-j$(shell nproc))
 DAEMON = $(abspath $(BUILD)/lockkeeper)
 SANITIZE = -O1 -g -fsanitize=address,undefined -fno-omit-frame-pointer
+include conf/debian/deb.mk
 include tests/fuzz/fuzz.mk
 
 deps: ## install the Debian packages that are missing
