@@ -151,6 +151,7 @@ void
 lk_clean_end_copy(struct lk_core *core, struct lk_server *s)
 {
     struct lk_buf out = {0};
+    lk_replies_copy_over(&s->replies, false);
     lk_build_copy_fail(&out, "client went away");
     (void)lk_step_send_buf(core, &s->end, &out);
     lk_buf_clear(&out);
@@ -345,6 +346,10 @@ done(struct lk_core *core, struct lk_server *s)
     s->untrusted_release = false;
     s->probe_failed = false;
     const char *why;
+    if (s->status != 'I' || !lk_ledger_zero(&s->ledger)) {
+        lk_server_close(core, s, "could not be cleaned", LK_REASON_BACKEND_CLOSED, false);
+        return WAIT;
+    }
     if (lk_server_worn_out(core, s, &why)) {
         lk_server_close(core, s, why, LK_REASON_ADMIN, true);
         return WAIT;

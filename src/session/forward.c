@@ -156,8 +156,8 @@ on_sync(struct lk_core *core, struct lk_client *c, const struct lk_frame *f, str
 {
     struct lk_server *s = c->server;
     bool reset = lk_piggyback_sync(core, s);
-    /* in copy mode the backend passes over it */
-    if (s->copy == LK_COPY_IN && !lk_replies_copy_ended(&s->replies))
+    /* in copy mode the backend passes over it, unless the data before it made the COPY fail */
+    if (s->copy == LK_COPY_IN && !s->replies.data_sent && !lk_replies_copy_ended(&s->replies))
         take(core, c, f, whole, true);
     else if (!lk_replies_push(&s->replies, LK_REPLY_SYNC, LK_FOR_CLIENT))
         out_of_memory(core, c);
@@ -171,6 +171,14 @@ on_sync(struct lk_core *core, struct lk_client *c, const struct lk_frame *f, str
 static enum outcome
 on_forwarded(struct lk_core *core, struct lk_client *c, const struct lk_frame *f, struct lk_span whole)
 {
+    take(core, c, f, whole, false);
+    return DONE;
+}
+
+static enum outcome
+on_copy_data(struct lk_core *core, struct lk_client *c, const struct lk_frame *f, struct lk_span whole)
+{
+    c->server->replies.data_sent = true;
     take(core, c, f, whole, false);
     return DONE;
 }
@@ -272,7 +280,7 @@ static const struct rule {
     ['S'] = {on_sync, 0, true},
     ['H'] = {on_forwarded, 0, true},
     ['F'] = {on_fcall, WHOLE_MAX, false},
-    ['d'] = {on_forwarded, 0, false},
+    ['d'] = {on_copy_data, 0, false},
     ['c'] = {on_copy_end, 0, true},
     ['f'] = {on_copy_end, 0, true},
     ['X'] = {on_forwarded, 0, true},

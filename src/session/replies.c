@@ -57,8 +57,11 @@ lk_replies_push(struct lk_replies *q, enum lk_reply_kind kind, enum lk_reply_pur
         return NULL;
     struct lk_reply *r = slot(q, q->count++);
     *r = (struct lk_reply){.kind = (uint8_t)kind, .purpose = (uint8_t)purpose};
+    if (kind == LK_REPLY_QUERY || kind == LK_REPLY_EXECUTE)
+        q->data_sent = false;
     switch (kind) {
     case LK_REPLY_SYNC:
+        r->after_data = q->data_sent;
         q->unsynced = false;
         q->skipping = false;
         break;
@@ -100,6 +103,32 @@ lk_replies_copy_ended(const struct lk_replies *q)
         if (slot(q, i)->kind == LK_REPLY_COPY_END)
             return true;
     return false;
+}
+
+void
+lk_replies_copy_over(struct lk_replies *q, bool failed)
+{
+    uint32_t to = 1, last = 0;
+    bool over = false, synced = false;
+    for (uint32_t i = 1; i < q->count && !over; i++) {
+        over = slot(q, i)->kind == LK_REPLY_COPY_END;
+        if (slot(q, i)->kind == LK_REPLY_SYNC && slot(q, i)->after_data)
+            last = i;
+    }
+    over = false;
+    for (uint32_t i = 1; i < q->count; i++) {
+        struct lk_reply *r = slot(q, i);
+        over |= r->kind == LK_REPLY_COPY_END;
+        if (!over && r->kind == LK_REPLY_SYNC && r->after_data && !(failed && i == last)) {
+            lk_reply_release(r);
+            continue;
+        }
+        synced |= r->kind == LK_REPLY_SYNC;
+        *slot(q, to++) = *r;
+    }
+    if (to < q->count && !synced && slot(q, 0)->kind == LK_REPLY_EXECUTE)
+        q->unsynced = true;
+    q->count = q->count > 0 ? to : 0;
 }
 
 struct lk_reply *

@@ -43,6 +43,7 @@ struct lk_reply {
     uint8_t kind;
     uint8_t purpose;
     bool adds;                      /* PARSE: it put its statement into the server's set (lk_replies_adds) */
+    bool after_data;                /* SYNC: sent behind CopyData: the backend passes over it unless the COPY failed before */
     bool vouched;                   /* QUERY, EXECUTE: trusted when it was sent, and a reset went right behind it */
     bool failed;                    /* an ErrorResponse has come for it */
     bool no_rows;                   /* its last tag says 0 rows */
@@ -57,6 +58,7 @@ struct lk_replies {
     struct lk_reply *ring; /* owned; NULL while never used */
     uint32_t head, count, room;
     uint32_t adding; /* entries with `adds` */
+    bool data_sent; /* CopyData went behind the last Query or Execute */
     bool unsynced; /* extended messages were sent since the last Sync: no ReadyForQuery is coming for them */
     bool skipping; /* the server skips to a Sync that has not been sent yet */
 };
@@ -74,6 +76,9 @@ struct lk_reply *lk_replies_push(struct lk_replies *q, enum lk_reply_kind kind, 
 void lk_replies_adds(struct lk_replies *q, struct lk_reply *r);
 /* Is the statement's Parse outstanding with a Sync behind it? Then it may yet be skipped, while what is sent now won't be. */
 bool lk_replies_unsettled(const struct lk_replies *q, const struct lk_statement *st);
+/* A COPY FROM STDIN, the head, is over: takes off the Syncs that were passed over in it. Which of them the backend read
+ * after an error can't be known: `failed` leaves the last one. */
+void lk_replies_copy_over(struct lk_replies *q, bool failed);
 /* Was a CopyDone or CopyFail sent that the head, a COPY under way, has not ended with yet? */
 bool lk_replies_copy_ended(const struct lk_replies *q);
 struct lk_reply *lk_replies_head(const struct lk_replies *q);

@@ -288,6 +288,8 @@ on_error(struct lk_core *core, struct lk_server *s, struct lk_span whole, struct
 {
     struct lk_reply *r = lk_replies_head(&s->replies);
     bool fatal = lk_span_is(lk_msg_error_field(body, 'V'), "FATAL") || lk_span_is(lk_msg_error_field(body, 'V'), "PANIC");
+    if (s->copy == LK_COPY_IN)
+        lk_replies_copy_over(&s->replies, true);
     s->copy = LK_COPY_NONE;
     if (fatal) {
         struct lk_span text = lk_msg_error_field(body, 'M');
@@ -387,6 +389,8 @@ on_complete(struct lk_core *core, struct lk_server *s, struct lk_frame *f, struc
 {
     struct lk_reply *r = lk_replies_head(&s->replies);
     pass(core, s, r, whole);
+    if (s->copy == LK_COPY_IN)
+        lk_replies_copy_over(&s->replies, false);
     s->copy = LK_COPY_NONE;
     if (f->type == 'C' && f->body.n > 1) {
         struct lk_span tag = lk_span_head(f->body, f->body.n - 1);
@@ -437,7 +441,8 @@ on_ready(struct lk_core *core, struct lk_server *s, struct lk_span whole, struct
 {
     struct lk_reply *r = lk_replies_head(&s->replies);
     enum lk_reply_purpose purpose = (enum lk_reply_purpose)r->purpose;
-    if (body.n != 1 || (r->kind != LK_REPLY_QUERY && r->kind != LK_REPLY_SYNC && r->kind != LK_REPLY_FCALL)) {
+    bool awaited = r->kind == LK_REPLY_QUERY || r->kind == LK_REPLY_SYNC || r->kind == LK_REPLY_FCALL;
+    if (body.n != 1 || !memchr("ITE", body.p[0], 3) || !awaited) {
         lk_server_close(core, s, "unexpected ReadyForQuery", LK_REASON_BACKEND_CLOSED, false);
         return;
     }
@@ -488,11 +493,12 @@ on_copy_in(struct lk_core *core, struct lk_server *s, struct lk_span whole)
     bool execute = r->kind == LK_REPLY_EXECUTE;
     pass(core, s, r, whole);
     s->copy = LK_COPY_IN;
-    /* the backend passes over a Sync in copy mode: those already sent get no answer */
+    /* the backend passes over a Sync in copy mode: those sent ahead of any data get no answer */
     struct lk_reply kept = *r;
     *r = (struct lk_reply){0};
     lk_replies_pop(&s->replies);
-    while (s->replies.count > 0 && lk_replies_head(&s->replies)->kind == LK_REPLY_SYNC) {
+    while (s->replies.count > 0 && lk_replies_head(&s->replies)->kind == LK_REPLY_SYNC &&
+           !lk_replies_head(&s->replies)->after_data) {
         lk_replies_pop(&s->replies);
         if (s->replies.count == 0)
             s->replies.unsynced = execute;

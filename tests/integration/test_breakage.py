@@ -145,6 +145,36 @@ def test_the_unnamed_statement_of_another_client_is_out_of_reach(one):
     assert errors(second.until()) == ["26000"]
 
 
+@pytest.mark.parametrize("rest, syncs", [
+    ([rawpg.copy_data(b"x\n"), rawpg.sync(), rawpg.copy_done(), rawpg.sync()], 2),
+    ([rawpg.copy_data(b"x\n"), rawpg.sync()], 1),
+    ([rawpg.sync(), rawpg.copy_data(b"x\n"), rawpg.sync()], 1),
+    ([rawpg.sync(), rawpg.copy_data(b"x\n"), rawpg.copy_done(), rawpg.sync()], 1),
+])
+@pytest.mark.parametrize("wait", [False, True])
+def test_a_data_error_in_a_copy_keeps_the_syncs_behind_it(one, rest, syncs, wait):
+    conn = one.raw()
+    first = [rawpg.parse("", "copy copied from stdin"), rawpg.bind(), rawpg.execute()]
+    if wait:
+        conn.send(*first, rawpg.flush())
+        conn.until("G")
+        conn.send(*rest)
+    else:
+        conn.send(*first, *rest)
+    assert errors(conn.until(count=syncs)) == ["22P02"]
+    assert conn.simple("select 1") == [["1"]]
+    wait_unpinned(one)
+
+
+def test_syncs_amid_the_data_of_a_copy_are_passed_over(one):
+    conn = one.raw()
+    conn.send(rawpg.parse("", "copy copied from stdin"), rawpg.bind(), rawpg.execute(), rawpg.sync(),
+              rawpg.copy_data(b"7\n"), rawpg.sync(), rawpg.copy_data(b"8\n"), rawpg.copy_done(), rawpg.sync())
+    assert errors(conn.until()) == []
+    assert conn.simple("select 1") == [["1"]]
+    wait_unpinned(one)
+
+
 @pytest.mark.parametrize("first", [
     [rawpg.parse("a", "bogus")],
     [rawpg.execute("nowhere"), rawpg.parse("a", "select 1")],
