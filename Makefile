@@ -11,6 +11,9 @@ LDFLAGS ?=
 PYTHON ?= /usr/bin/python3
 MAKEFLAGS += --no-print-directory
 
+# V=1 shows the commands themselves.
+Q = $(if $(V),,@)
+
 WARN = -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith \
        -Wcast-qual -Wwrite-strings -Wundef -Wformat=2 -Wvla -Wimplicit-fallthrough -Wno-unused-parameter
 ifdef CI
@@ -49,7 +52,7 @@ help: ## this list
 all: $(BUILD)/lockkeeper ## build the daemon, build/lockkeeper
 
 $(BUILD)/lockkeeper: $(MAIN_OBJ) $(ARCHIVES) $(BUILD)/flags
-	$(CC) $(LK_CFLAGS) $(LDFLAGS) -o $@ $(MAIN_OBJ) $(ARCHIVES) $(LK_LIBS)
+	$(Q)echo "  LD   $@"; $(CC) $(LK_CFLAGS) $(LDFLAGS) -o $@ $(MAIN_OBJ) $(ARCHIVES) $(LK_LIBS)
 
 # Rebuilds everything when the flags change.
 $(BUILD)/flags: FORCE
@@ -59,12 +62,12 @@ FORCE:
 
 $(BUILD)/obj/%.o: src/%.c $(BUILD)/flags
 	@mkdir -p $(@D)
-	$(CC) $(LK_CFLAGS) -MMD -MP -c -o $@ $<
+	$(Q)echo "  CC   $@"; $(CC) $(LK_CFLAGS) -MMD -MP -c -o $@ $<
 
 define archive
 $(BUILD)/$(1).a: $$(patsubst src/%.c,$(BUILD)/obj/%.o,$$(wildcard src/$(1)/*.c))
 	@rm -f $$@
-	ar rcs $$@ $$^
+	$$(Q)ar rcs $$@ $$^
 endef
 $(foreach f,$(FOLDERS),$(eval $(call archive,$(f))))
 
@@ -72,7 +75,7 @@ $(foreach f,$(FOLDERS),$(eval $(call archive,$(f))))
 define unit
 $(BUILD)/$(1): $(1).c $(BUILD)/flags $(foreach b,$(BELOW_$(2)),$(BUILD)/$(b).a)
 	@mkdir -p $$(@D)
-	$$(CC) $$(LK_CFLAGS) -Wno-missing-prototypes -Itests -MMD -MP $$(LDFLAGS) -o $$@ $(1).c $(foreach b,$(BELOW_$(2)),$(BUILD)/$(b).a) -lcmocka $$(LK_LIBS)
+	$$(Q)echo "  LD   $$@"; $$(CC) $$(LK_CFLAGS) -Wno-missing-prototypes -Itests -MMD -MP $$(LDFLAGS) -o $$@ $(1).c $(foreach b,$(BELOW_$(2)),$(BUILD)/$(b).a) -lcmocka $$(LK_LIBS)
 endef
 $(foreach t,$(UNIT_SRC:%.c=%),$(eval $(call unit,$(t),$(word 3,$(subst /, ,$(t))))))
 
@@ -81,15 +84,15 @@ REPLAY_BIN = $(BUILD)/tests/replay/play
 REPLAY_OBJ = $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/replay/*.c))
 $(BUILD)/tests/replay/%.o: tests/replay/%.c $(BUILD)/flags
 	@mkdir -p $(@D)
-	$(CC) $(LK_CFLAGS) -MMD -MP -c -o $@ $<
+	$(Q)echo "  CC   $@"; $(CC) $(LK_CFLAGS) -MMD -MP -c -o $@ $<
 $(REPLAY_BIN): $(REPLAY_OBJ) $(foreach b,$(BELOW_session),$(BUILD)/$(b).a)
-	$(CC) $(LK_CFLAGS) $(LDFLAGS) -o $@ $^ $(LK_LIBS)
+	$(Q)echo "  LD   $@"; $(CC) $(LK_CFLAGS) $(LDFLAGS) -o $@ $^ $(LK_LIBS)
 
 # What the generated documents are made from: the tables of options, printed.
 OPTIONS_BIN = $(BUILD)/docs/tools/options
 $(OPTIONS_BIN): docs/tools/options.c $(BUILD)/flags $(foreach b,$(BELOW_config),$(BUILD)/$(b).a)
 	@mkdir -p $(@D)
-	$(CC) $(LK_CFLAGS) -MMD -MP $(LDFLAGS) -o $@ $< $(foreach b,$(BELOW_config),$(BUILD)/$(b).a)
+	$(Q)echo "  LD   $@"; $(CC) $(LK_CFLAGS) -MMD -MP $(LDFLAGS) -o $@ $< $(foreach b,$(BELOW_config),$(BUILD)/$(b).a)
 
 -include $(OPTIONS_BIN).d $(OBJ:.o=.d) $(MAIN_OBJ:.o=.d) $(UNIT_BIN:=.d) $(REPLAY_OBJ:.o=.d)
 

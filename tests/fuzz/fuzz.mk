@@ -11,10 +11,10 @@ FUZZ_MAIN = $(if $(FUZZER),,$(BUILD)/tests/fuzz/replay.o)
 
 $(BUILD)/tests/fuzz/%.o: tests/fuzz/%.c $(BUILD)/flags
 	@mkdir -p $(@D)
-	$(CC) $(LK_CFLAGS) -Itests -MMD -MP -c -o $@ $<
+	$(Q)echo "  CC   $@"; $(CC) $(LK_CFLAGS) -Itests -MMD -MP -c -o $@ $<
 $(BUILD)/tests/fuzz/startup $(BUILD)/tests/fuzz/session: $(FUZZ_WORLD)
 $(FUZZ_BIN): %: %.o $(FUZZ_MAIN) $(FUZZ_LIBS)
-	$(CC) $(LK_CFLAGS) $(LDFLAGS) $(if $(FUZZER),-fsanitize=fuzzer) -o $@ $(filter %.o,$^) $(FUZZ_LIBS) $(LK_LIBS)
+	$(Q)echo "  LD   $@"; $(CC) $(LK_CFLAGS) $(LDFLAGS) $(if $(FUZZER),-fsanitize=fuzzer) -o $@ $(filter %.o,$^) $(FUZZ_LIBS) $(LK_LIBS)
 
 -include $(FUZZ_OBJ:.o=.d)
 
