@@ -14,7 +14,7 @@ from locklib import held, wait_held, wait_unpinned
 
 @pytest.fixture
 def one(lk, pg):
-    pg.one("create table if not exists copied(a int)", dbname="app", user="app")
+    pg.one("create table if not exists filled(a int)", dbname="app", user="app")
     return lk({"default_pool_size": 1, "cancel_wait_timeout": 8})
 
 
@@ -38,7 +38,7 @@ def cpu_seconds(pid):
 
 def test_a_copy_that_fails_inside_a_long_frame_gives_its_backend_back(one):
     conn = one.raw()
-    conn.send(rawpg.query("copy copied from stdin"))
+    conn.send(rawpg.query("copy filled from stdin"))
     conn.until("G")
     long = rawpg.copy_data(b"1\n" * 50000)
     conn.send(rawpg.copy_data(b"bad\n"), long[:1000])
@@ -49,7 +49,7 @@ def test_a_copy_that_fails_inside_a_long_frame_gives_its_backend_back(one):
 
 def test_a_sync_inside_a_simple_copy_is_owed_no_answer(pg, one):
     conn = one.raw()
-    conn.send(rawpg.query("copy copied from stdin"))
+    conn.send(rawpg.query("copy filled from stdin"))
     conn.until("G")
     conn.send(rawpg.sync(), rawpg.copy_data(b"1\n"), rawpg.copy_done())
     assert rawpg.types(conn.until()) == "CZ"
@@ -62,7 +62,7 @@ def test_a_sync_inside_a_simple_copy_is_owed_no_answer(pg, one):
 
 def test_a_sync_pipelined_ahead_of_a_simple_copy_is_owed_no_answer(one):
     conn = one.raw()
-    conn.send(rawpg.query("copy copied from stdin"), rawpg.sync(), rawpg.copy_data(b"1\n"), rawpg.copy_done())
+    conn.send(rawpg.query("copy filled from stdin"), rawpg.sync(), rawpg.copy_data(b"1\n"), rawpg.copy_done())
     assert rawpg.types(conn.until()) == "GCZ"
     wait_unpinned(one)
 
@@ -73,15 +73,15 @@ def test_a_client_that_dies_before_its_copy_begins_costs_no_backend(pg, one, how
     conn.simple("select 1")
     pids = pg.backends()
     with pg.connect(autocommit=False) as blocker:
-        blocker.execute("lock table copied")
+        blocker.execute("lock table filled")
         if how == "simple":
-            conn.send(rawpg.query("copy copied from stdin"))
+            conn.send(rawpg.query("copy filled from stdin"))
         else:
-            conn.send(rawpg.parse("", "copy copied from stdin"), rawpg.bind(), rawpg.execute(), rawpg.sync())
+            conn.send(rawpg.parse("", "copy filled from stdin"), rawpg.bind(), rawpg.execute(), rawpg.sync())
         conn.reset()
     for _ in range(5):
         conn = one.raw()
-        conn.send(rawpg.query("copy copied from stdin"))
+        conn.send(rawpg.query("copy filled from stdin"))
         conn.reset()
         served_within(one, 4)
     assert pg.backends() == pids
@@ -154,7 +154,7 @@ def test_the_unnamed_statement_of_another_client_is_out_of_reach(one):
 @pytest.mark.parametrize("wait", [False, True])
 def test_a_data_error_in_a_copy_keeps_the_syncs_behind_it(one, rest, syncs, wait):
     conn = one.raw()
-    first = [rawpg.parse("", "copy copied from stdin"), rawpg.bind(), rawpg.execute()]
+    first = [rawpg.parse("", "copy filled from stdin"), rawpg.bind(), rawpg.execute()]
     if wait:
         conn.send(*first, rawpg.flush())
         conn.until("G")
@@ -168,7 +168,7 @@ def test_a_data_error_in_a_copy_keeps_the_syncs_behind_it(one, rest, syncs, wait
 
 def test_syncs_amid_the_data_of_a_copy_are_passed_over(one):
     conn = one.raw()
-    conn.send(rawpg.parse("", "copy copied from stdin"), rawpg.bind(), rawpg.execute(), rawpg.sync(),
+    conn.send(rawpg.parse("", "copy filled from stdin"), rawpg.bind(), rawpg.execute(), rawpg.sync(),
               rawpg.copy_data(b"7\n"), rawpg.sync(), rawpg.copy_data(b"8\n"), rawpg.copy_done(), rawpg.sync())
     assert errors(conn.until()) == []
     assert conn.simple("select 1") == [["1"]]
@@ -250,7 +250,7 @@ def test_terminate_with_a_result_unread_frees_the_backend_at_once(one):
 
 def test_a_broken_pipeline_leaves_no_sanitizer_report(one):
     whole = b"".join([rawpg.parse("a", "select pg_advisory_lock($1)", [20]), rawpg.bind("", "a", ["9815"]),
-                      rawpg.describe("P"), rawpg.execute(), rawpg.sync(), rawpg.query("copy copied from stdin"),
+                      rawpg.describe("P"), rawpg.execute(), rawpg.sync(), rawpg.query("copy filled from stdin"),
                       rawpg.copy_data(b"1\n"), rawpg.copy_done(), rawpg.function_call(2880, [rawpg.int8(9816)]),
                       rawpg.query("begin"), rawpg.query("select 1"), rawpg.close("S", "a"), rawpg.sync()])
     for cut in range(0, len(whole), 7):
