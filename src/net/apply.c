@@ -1,6 +1,5 @@
 #include "net/apply.h"
 
-#include "base/log.h"
 #include "journal/journal.h"
 #include "net/dial.h"
 
@@ -64,9 +63,6 @@ lk_apply_effects(struct lk_worker *w)
             break;
         case LK_EFFECT_CONSOLE:
             lk_console_query(w->host, w->core, LK_CONTAINER(e.end, struct lk_client, end), e.u.bytes);
-            break;
-        case LK_EFFECT_CANCEL:
-            lk_log(LK_LOG_DEBUG, "cancel request for no client of this process");
             break;
         }
     }

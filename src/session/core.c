@@ -181,6 +181,7 @@ lk_core_opened(struct lk_core *core, struct lk_end *end, const struct lk_peer *p
     (void)snprintf(s->local_addr, sizeof(s->local_addr), "%s", peer->local_addr ? peer->local_addr : "");
     s->local_port = peer->local_port;
     lk_server_login_begin(core, s, peer->unix_socket);
+    lk_link_serve_due(core);
 }
 
 void

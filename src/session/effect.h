@@ -28,7 +28,6 @@ enum lk_effect_kind {
     LK_EFFECT_RESUME,  /* hand the unread input in again (and read on, should the end be stalled) */
     LK_EFFECT_RECORD,  /* to the leak log, which takes the record over */
     LK_EFFECT_CONSOLE, /* a console client's command: text; answered by lk_core_console_reply */
-    LK_EFFECT_CANCEL,  /* a CancelRequest whose key is none of this worker's clients: try the others */
 };
 
 struct lk_effect {

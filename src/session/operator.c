@@ -69,6 +69,7 @@ lk_core_kill(struct lk_core *core, const char *database, struct lk_now now)
     LK_LIST_EACH(&core->clients, struct lk_client, node, c)
     if (c->pool && meant(c->pool, database))
         lk_client_fail(core, c, &e, LK_REASON_ADMIN);
+    lk_link_serve_due(core);
 }
 
 void
@@ -79,6 +80,7 @@ lk_core_reconnect(struct lk_core *core, const char *database, struct lk_now now)
     if (meant(s->seat.pool, database))
         s->close_after = true;
     close_idle(core, database, "reconnect");
+    lk_link_serve_due(core);
 }
 
 bool

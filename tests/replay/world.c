@@ -139,7 +139,6 @@ apply(struct world *w)
             break;
         case LK_EFFECT_TLS:
         case LK_EFFECT_CONSOLE:
-        case LK_EFFECT_CANCEL:
             break;
         }
     }

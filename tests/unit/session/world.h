@@ -37,7 +37,7 @@ struct world {
     struct lk_buf command; /* of the last CONSOLE */
     struct lk_end *secured; /* of the last TLS effect */
     const char *secured_host;
-    unsigned opened, resumed, commands, cancels;
+    unsigned opened, resumed, commands;
     bool client_closed, server_closed;
 };
 
@@ -126,9 +126,6 @@ settle(struct world *w)
             lk_buf_clear(&w->command);
             lk_buf_add_span(&w->command, e->u.bytes);
             w->commands++;
-            break;
-        case LK_EFFECT_CANCEL:
-            w->cancels++;
             break;
         case LK_EFFECT_RECORD:
             break;
