@@ -119,7 +119,7 @@ probe_done(struct lk_core *core, struct lk_server *s)
         bool gone = strcmp(s->ours_failed, "26000") == 0, cancelled = strcmp(s->ours_failed, "57014") == 0;
         bool again = (gone || cancelled) && s->tries++ == 0;
         if (gone)
-            lk_server_forget_parsed(s);
+            lk_answers_forget_parsed(s);
         s->probe_failed = !again;
         lk_ledger_doubt(&s->ledger, LK_UNSURE_ERROR);
         return;

@@ -161,7 +161,7 @@ lk_core_input(struct lk_core *core, struct lk_end *end, struct lk_span in, struc
     if (end->kind == LK_END_CLIENT)
         done = lk_client_input(core, (struct lk_client *)(void *)end, in);
     else if (end->kind == LK_END_SERVER)
-        done = lk_server_input(core, (struct lk_server *)(void *)end, in);
+        done = lk_answers_input(core, (struct lk_server *)(void *)end, in);
     else
         done = lk_cancel_input(core, (struct lk_canceller *)(void *)end, in);
     lk_link_serve_due(core);

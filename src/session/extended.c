@@ -216,7 +216,7 @@ parse_named(struct lk_core *core, struct lk_client *c, struct lk_span name, stru
         return LK_EXTENDED_NO_MEMORY;
     if (!known)
         lk_prepared_put(&c->prepared, name, st);
-    lk_server_answer_ours(core, s);
+    lk_answers_ours(core, s);
     return LK_EXTENDED_DONE;
 }
 
@@ -432,7 +432,7 @@ lk_extended_close(struct lk_core *core, struct lk_client *c, struct lk_span body
         lk_server_set_unnamed(s, NULL);
     }
     if (answered)
-        lk_server_answer_ours(core, s);
+        lk_answers_ours(core, s);
     else
         lk_step_send(core, &s->end, whole);
     return LK_EXTENDED_DONE;

@@ -54,16 +54,18 @@ size_t lk_console_input(struct lk_core *core, struct lk_client *c, struct lk_spa
 /* --- server.c --- */
 struct lk_server *lk_server_open(struct lk_core *core, struct lk_pool *pool);
 void lk_server_free(struct lk_core *core, struct lk_server *s);
-size_t lk_server_input(struct lk_core *core, struct lk_server *s, struct lk_span in);
 void lk_server_lost(struct lk_core *core, struct lk_server *s, const char *why);
 /* Closes it; its client gets FATAL, held locks are told. polite: with Terminate. */
 void lk_server_close(struct lk_core *core, struct lk_server *s, const char *why, enum lk_reason reason, bool polite);
 void lk_server_set_unnamed(struct lk_server *s, struct lk_statement *st);
-/* Its prepared statements are gone, but for those whose Parse is still outstanding. */
-void lk_server_forget_parsed(struct lk_server *s);
-/* Answers that are ours to give and have come to the head of its queue go out to the client. */
-void lk_server_answer_ours(struct lk_core *core, struct lk_server *s);
 const char *lk_server_label(const struct lk_server *s);
+
+/* --- answers.c: what a server says --- */
+size_t lk_answers_input(struct lk_core *core, struct lk_server *s, struct lk_span in);
+/* Its prepared statements are gone, but for those whose Parse is still outstanding. */
+void lk_answers_forget_parsed(struct lk_server *s);
+/* Answers that are ours to give and have come to the head of its queue go out to the client. */
+void lk_answers_ours(struct lk_core *core, struct lk_server *s);
 
 /* --- server_login.c --- */
 void lk_server_login_begin(struct lk_core *core, struct lk_server *s, bool unix_socket);
