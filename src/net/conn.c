@@ -570,6 +570,8 @@ lk_conn_close(struct lk_conn *c, bool force)
         finish_close(c, linger);
         return;
     }
+    /* nobody adds to what is left to send: who waited for room goes on at once */
+    release_stalled(c->out);
     struct lk_list *from = list_of(c);
     c->state = LK_CONN_FLUSHING;
     c->deadline_us = c->worker->now.mono_us + LK_CONN_FLUSH_US;
