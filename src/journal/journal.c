@@ -57,19 +57,18 @@ unref(struct item *i)
 static int
 priority_of(enum lk_event e)
 {
-    switch (e) {
-    case LK_EVENT_LOST:
+    const char *level = lk_event_level(e);
+    if (strcmp(level, "error") == 0)
         return LOG_ERR;
-    case LK_EVENT_PIN:
-    case LK_EVENT_UNPIN:
-        return LOG_INFO;
-    case LK_EVENT_LEAK:
-    case LK_EVENT_LEAK_SUMMARY:
-    case LK_EVENT_HIDDEN:
-    case LK_EVENT_COUNT:
-        break;
-    }
-    return LOG_WARNING;
+    if (strcmp(level, "warning") == 0)
+        return LOG_WARNING;
+    return strcmp(level, "notice") == 0 ? LOG_NOTICE : LOG_INFO;
+}
+
+static bool
+is_remembered(enum lk_event e)
+{
+    return e == LK_EVENT_LEAK || e == LK_EVENT_LEAK_SUMMARY || e == LK_EVENT_HIDDEN || e == LK_EVENT_LOST;
 }
 
 static bool
@@ -283,8 +282,7 @@ lk_journal_close(struct lk_journal *j)
 static void
 remember(struct lk_journal *j, struct item *i)
 {
-    enum lk_event e = i->record->event;
-    if (e == LK_EVENT_PIN || e == LK_EVENT_UNPIN)
+    if (!is_remembered(i->record->event))
         return;
     if (j->recent_count == LK_JOURNAL_RECENT) {
         unref(j->recent[j->recent_head]);

@@ -6,32 +6,12 @@
 #include <jansson.h>
 
 #include "base/mem.h"
+#include "journal/fields.h"
 #include "journal/tags.h"
 #include "journal/utf8.h"
 
 /* Names and addresses are cut, too: a client may send any length. */
 #define NAME_MAX_BYTES 1024u
-
-enum field {
-    LOCK = 1,
-    HELD = 2,
-    ACQUIRED = 4,
-    QUERY = 8,
-    TAGS = 16,
-    SOURCE = 32,
-    REASON = 64,
-    ACTION = 128,
-    OMITTED = 256,
-};
-
-static const unsigned fields_of[LK_EVENT_COUNT] = {
-    [LK_EVENT_LEAK] = LOCK | HELD | ACQUIRED | QUERY | TAGS | SOURCE | REASON | ACTION,
-    [LK_EVENT_LEAK_SUMMARY] = OMITTED | REASON,
-    [LK_EVENT_HIDDEN] = LOCK | QUERY | SOURCE,
-    [LK_EVENT_LOST] = LOCK | HELD | QUERY,
-    [LK_EVENT_PIN] = LOCK | HELD,
-    [LK_EVENT_UNPIN] = LOCK | HELD,
-};
 
 /* A value that there is no memory for is null. */
 static void
@@ -87,13 +67,13 @@ hash_of(uint64_t fingerprint)
 }
 
 static json_t *
-client_of(const struct lk_record *r)
+client_of(uint64_t id, const char *addr, int port, const char *application_name)
 {
     json_t *o = json_object();
-    put_integer(o, "id", r->client.id);
-    put_text(o, "addr", r->client.addr);
-    put_integer(o, "port", (uint64_t)r->client.port);
-    put_text(o, "application_name", r->client.application_name);
+    put_integer(o, "id", id);
+    put_text(o, "addr", addr);
+    put_integer(o, "port", (uint64_t)port);
+    put_text(o, "application_name", application_name);
     return o;
 }
 
@@ -108,19 +88,71 @@ backend_of(const struct lk_record *r)
     return o;
 }
 
+static void
+put_key(json_t *object, bool known, struct lk_key key)
+{
+    char text[LK_KEY_TEXT] = "";
+    if (known)
+        lk_key_format(key, text);
+    put_name(object, "space", known ? lk_space_name(lk_key_space(key)) : "");
+    put_name(object, "key", text);
+}
+
+static void
+put_mode(json_t *object, bool known, enum lk_lock_mode mode)
+{
+    put_name(object, "mode", !known ? "" : mode == LK_MODE_SHARED ? "shared" : "exclusive");
+}
+
 static json_t *
 lock_of(const struct lk_record *r)
 {
     json_t *o = json_object();
-    char key[LK_KEY_TEXT] = "";
-    if (r->lock.key_known)
-        lk_key_format(r->lock.key, key);
-    put_name(o, "space", r->lock.key_known ? lk_space_name(lk_key_space(r->lock.key)) : "");
-    put_name(o, "key", key);
-    put_name(o, "mode", !r->lock.mode_known ? "" : r->lock.mode == LK_MODE_SHARED ? "shared" : "exclusive");
+    put_key(o, r->lock.key_known, r->lock.key);
+    put_mode(o, r->lock.mode_known, r->lock.mode);
     put(o, "count", r->lock.count > 0 ? json_integer(r->lock.count) : json_null());
     put_text(o, "name", r->lock.name);
     return o;
+}
+
+/* A client of ours with the pid of its backend; else the pid alone. */
+static json_t *
+party_of(const struct lk_party *p)
+{
+    if (!p->present)
+        return json_null();
+    json_t *o = json_object();
+    if (p->client_id > 0)
+        put(o, "client", client_of(p->client_id, p->addr, p->port, p->application_name));
+    put(o, "pid", p->pid > 0 ? json_integer(p->pid) : json_null());
+    return o;
+}
+
+/* The waiter's own fields, what it waits for, and for whom. */
+static json_t *
+wait_of(const struct lk_deadlock_wait *w)
+{
+    json_t *o = w->waiter.present ? party_of(&w->waiter) : json_object();
+    if (w->key_known) {
+        json_t *lock = json_object();
+        put_key(lock, true, w->key);
+        put_mode(lock, w->mode_known, w->mode);
+        put_text(lock, "name", w->lock_name);
+        put(o, "lock", lock);
+    } else {
+        put_text(o, "lock", w->lock_text);
+    }
+    put(o, "blocked_by", party_of(&w->blocked_by));
+    return o;
+}
+
+static json_t *
+waits_of(const struct lk_record *r)
+{
+    json_t *waits = json_array();
+    for (unsigned i = 0; i < r->wait_count; i++)
+        (void)json_array_append_new(waits, wait_of(&r->waits[i]));
+    return waits;
 }
 
 static json_t *
@@ -150,33 +182,65 @@ put_statement(json_t *object, const struct lk_record *r)
     put(object, "suspects", suspects);
 }
 
+/* A duration of which nothing is known is null. */
+static void
+put_ms(json_t *object, const char *name, int64_t us)
+{
+    put(object, name, us >= 0 ? json_integer(us / 1000) : json_null());
+}
+
+static void
+put_waiting(json_t *object, const struct lk_record *r, unsigned fields)
+{
+    if (fields & LK_FIELD_POOL) {
+        put_integer(object, "pinned", r->pinned);
+        put_integer(object, "waiting", r->waiting);
+        put_integer(object, "pool_size", r->pool_size);
+    }
+    if (fields & LK_FIELD_WAITED)
+        put_ms(object, "waited_ms", r->waited_us);
+    if (fields & LK_FIELD_HOLDER)
+        put(object, "holder", party_of(&r->holder));
+    if (fields & LK_FIELD_WAITS)
+        put(object, "waits", waits_of(r));
+}
+
+static void
+put_lock(json_t *object, const struct lk_record *r, unsigned fields)
+{
+    if ((fields & LK_FIELD_LOCK) && r->lock.present)
+        put(object, "lock", lock_of(r));
+    if (fields & LK_FIELD_HELD)
+        put_ms(object, "held_ms", r->held_us);
+    if ((fields & LK_FIELD_ACQUIRED) && r->acquired_wall_us > 0)
+        put_time(object, "acquired_at", r->acquired_wall_us);
+    else if (fields & LK_FIELD_ACQUIRED)
+        put(object, "acquired_at", json_null());
+}
+
 static void
 put_fields(json_t *object, const struct lk_record *r)
 {
-    unsigned fields = fields_of[r->event];
+    unsigned fields = lk_fields_of(r->event);
     if (r->client.present)
-        put(object, "client", client_of(r));
+        put(object, "client", client_of(r->client.id, r->client.addr, r->client.port, r->client.application_name));
     if (r->backend.present)
         put(object, "backend", backend_of(r));
-    if ((fields & LOCK) && r->lock.present)
-        put(object, "lock", lock_of(r));
-    if (fields & HELD)
-        put(object, "held_ms", r->held_us >= 0 ? json_integer(r->held_us / 1000) : json_null());
-    if ((fields & ACQUIRED) && r->acquired_wall_us > 0)
-        put_time(object, "acquired_at", r->acquired_wall_us);
-    else if (fields & ACQUIRED)
-        put(object, "acquired_at", json_null());
-    if (fields & QUERY)
+    put_lock(object, r, fields);
+    put_waiting(object, r, fields);
+    if (fields & LK_FIELD_QUERY)
         put_statement(object, r);
-    if (fields & TAGS)
+    if (fields & LK_FIELD_TAGS)
         put(object, "tags", tags_of(r));
-    if (fields & SOURCE)
+    if (fields & LK_FIELD_LINT)
+        put_name(object, "lint", r->lint ? r->lint : "");
+    if (fields & LK_FIELD_SOURCE)
         put_name(object, "source", lk_source_name(r->source));
-    if (fields & OMITTED)
+    if (fields & LK_FIELD_OMITTED)
         put_integer(object, "omitted", r->omitted);
-    if (fields & REASON)
+    if (fields & LK_FIELD_REASON)
         put_name(object, "reason", lk_reason_name(r->reason));
-    if (fields & ACTION)
+    if (fields & LK_FIELD_ACTION)
         put_name(object, "action", lk_action_name(r->action));
 }
 

@@ -11,7 +11,15 @@ lk_record_new(enum lk_event event, struct lk_now at)
     r->event = event;
     r->at = at;
     r->held_us = -1;
+    r->waited_us = -1;
     return r;
+}
+
+static void
+clear_party(struct lk_party *p)
+{
+    free(p->addr);
+    free(p->application_name);
 }
 
 void
@@ -19,6 +27,14 @@ lk_record_free(struct lk_record *r)
 {
     if (!r)
         return;
+    for (unsigned i = 0; i < r->wait_count; i++) {
+        clear_party(&r->waits[i].waiter);
+        clear_party(&r->waits[i].blocked_by);
+        free(r->waits[i].lock_name);
+        free(r->waits[i].lock_text);
+    }
+    free(r->waits);
+    clear_party(&r->holder);
     free(r->database);
     free(r->user);
     free(r->client.addr);
@@ -30,32 +46,49 @@ lk_record_free(struct lk_record *r)
     free(r);
 }
 
+struct lk_deadlock_wait *
+lk_record_add_wait(struct lk_record *r)
+{
+    if (r->wait_count == LK_RECORD_WAITS)
+        return NULL;
+    if (!r->waits)
+        r->waits = lk_mem_new(LK_RECORD_WAITS * sizeof(*r->waits));
+    return &r->waits[r->wait_count++];
+}
+
+static const struct {
+    const char *name, *level;
+} events[LK_EVENT_COUNT] = {
+    [LK_EVENT_LEAK] = {"leak", "warning"},
+    [LK_EVENT_LEAK_SUMMARY] = {"leak_summary", "warning"},
+    [LK_EVENT_HIDDEN] = {"hidden", "warning"},
+    [LK_EVENT_LOST] = {"lost", "error"},
+    [LK_EVENT_PIN] = {"pin", "info"},
+    [LK_EVENT_UNPIN] = {"unpin", "info"},
+    [LK_EVENT_IDLE_HOLD] = {"idle_hold", "notice"},
+    [LK_EVENT_PIN_TIMEOUT] = {"pin_timeout", "warning"},
+    [LK_EVENT_PINS_FULL] = {"pins_full", "warning"},
+    [LK_EVENT_UNLOCK_FAILED] = {"unlock_failed", "notice"},
+    [LK_EVENT_REWRITTEN] = {"rewritten", "info"},
+    [LK_EVENT_REJECTED] = {"rejected", "info"},
+    [LK_EVENT_RELEASED] = {"released", "info"},
+    [LK_EVENT_OBSERVED] = {"observed", "info"},
+    [LK_EVENT_REWRITTEN_LOST] = {"rewritten_lost", "warning"},
+    [LK_EVENT_WAIT] = {"wait", "notice"},
+    [LK_EVENT_DEADLOCK] = {"deadlock", "warning"},
+    [LK_EVENT_LINT] = {"lint", "info"},
+};
+
 const char *
 lk_event_name(enum lk_event e)
 {
-    static const char *const names[LK_EVENT_COUNT] = {
-        [LK_EVENT_LEAK] = "leak",
-        [LK_EVENT_LEAK_SUMMARY] = "leak_summary",
-        [LK_EVENT_HIDDEN] = "hidden",
-        [LK_EVENT_LOST] = "lost",
-        [LK_EVENT_PIN] = "pin",
-        [LK_EVENT_UNPIN] = "unpin",
-    };
-    return names[e];
+    return events[e].name;
 }
 
 const char *
 lk_event_level(enum lk_event e)
 {
-    static const char *const levels[LK_EVENT_COUNT] = {
-        [LK_EVENT_LEAK] = "warning",
-        [LK_EVENT_LEAK_SUMMARY] = "warning",
-        [LK_EVENT_HIDDEN] = "warning",
-        [LK_EVENT_LOST] = "error",
-        [LK_EVENT_PIN] = "info",
-        [LK_EVENT_UNPIN] = "info",
-    };
-    return levels[e];
+    return events[e].level;
 }
 
 const char *

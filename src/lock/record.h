@@ -14,6 +14,18 @@ enum lk_event {
     LK_EVENT_LOST,
     LK_EVENT_PIN,
     LK_EVENT_UNPIN,
+    LK_EVENT_IDLE_HOLD,
+    LK_EVENT_PIN_TIMEOUT,
+    LK_EVENT_PINS_FULL,
+    LK_EVENT_UNLOCK_FAILED,
+    LK_EVENT_REWRITTEN, /* this and the next three: the first of a client and statement */
+    LK_EVENT_REJECTED,
+    LK_EVENT_RELEASED,
+    LK_EVENT_OBSERVED,
+    LK_EVENT_REWRITTEN_LOST,
+    LK_EVENT_WAIT,
+    LK_EVENT_DEADLOCK,
+    LK_EVENT_LINT,
     LK_EVENT_COUNT,
 };
 
@@ -34,6 +46,29 @@ enum lk_source { LK_SOURCE_NONE, LK_SOURCE_LEDGER, LK_SOURCE_PROBE, LK_SOURCE_SW
 
 #define LK_RECORD_SUSPECTS 16
 #define LK_RECORD_QUERY_MAX 1024
+#define LK_RECORD_WAITS 16
+
+/* Who holds a lock, or waits for one: a client of ours, or a session of which only the pid is known. */
+struct lk_party {
+    bool present;
+    uint64_t client_id; /* 0: not ours; then only pid is told */
+    char *addr;         /* owned, as the next */
+    int port;
+    char *application_name;
+    uint32_t pid; /* of its backend; 0: null */
+};
+
+/* One line of a deadlock's DETAIL. */
+struct lk_deadlock_wait {
+    struct lk_party waiter;
+    bool key_known; /* an advisory lock; else lock_text */
+    struct lk_key key;
+    bool mode_known;
+    enum lk_lock_mode mode;
+    char *lock_name; /* owned: from the table of names, or NULL */
+    char *lock_text; /* owned: what else it waits for, in PostgreSQL's words, or NULL */
+    struct lk_party blocked_by;
+};
 
 struct lk_record {
     enum lk_event event;
@@ -73,11 +108,19 @@ struct lk_record {
     enum lk_source source;
     enum lk_reason reason;
     enum lk_action action;
-    uint32_t omitted; /* leak_summary */
+    uint32_t omitted;                    /* leak_summary */
+    struct lk_party holder;              /* wait, unlock_failed; pins_full: the oldest, with `lock` and `held_us` its */
+    int64_t waited_us;                   /* wait; -1: null */
+    uint32_t pinned, waiting, pool_size; /* pins_full: backends */
+    struct lk_deadlock_wait *waits;      /* deadlock; made by lk_record_add_wait */
+    unsigned wait_count;
+    const char *lint; /* lint: static, what is the matter */
 };
 
 struct lk_record *lk_record_new(enum lk_event event, struct lk_now at);
 void lk_record_free(struct lk_record *r);
+/* A zeroed entry of `waits` to be filled in; NULL: there are LK_RECORD_WAITS. Valid until the next call. */
+struct lk_deadlock_wait *lk_record_add_wait(struct lk_record *r);
 const char *lk_event_name(enum lk_event e);
 /* "info", "notice", "warning", "error". */
 const char *lk_event_level(enum lk_event e);

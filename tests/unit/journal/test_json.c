@@ -120,6 +120,85 @@ each_event_has_its_own_fields(void **state)
     expect(record(LK_EVENT_UNPIN), COMMON("unpin", "info") CLIENT BACKEND LOCK ",\"held_ms\":9652}");
 }
 
+static struct lk_party
+ours(void)
+{
+    return (struct lk_party){.present = true,
+        .client_id = 3,
+        .addr = lk_mem_dup("unix"),
+        .port = 6432,
+        .application_name = lk_mem_dup("cron"),
+        .pid = 900};
+}
+
+#define STATEMENT ",\"query\":\"SELECT pg_advisory_lock($1)\",\"fingerprint\":\"fedcba9876543210\""
+#define OURS "{\"client\":{\"id\":3,\"addr\":\"unix\",\"port\":6432,\"application_name\":\"cron\"},\"pid\":900}"
+
+static void
+a_holder_is_a_client_where_it_is_ours_and_else_a_pid(void **state)
+{
+    struct lk_record *r = record(LK_EVENT_WAIT);
+    r->waited_us = 5000999;
+    r->holder = ours();
+    expect(r, COMMON("wait", "notice") CLIENT BACKEND LOCK ",\"waited_ms\":5000,\"holder\":" OURS STATEMENT "}");
+    r = record(LK_EVENT_WAIT);
+    r->holder = (struct lk_party){.present = true, .pid = 77};
+    expect(r, COMMON("wait", "notice") CLIENT BACKEND LOCK ",\"waited_ms\":null,\"holder\":{\"pid\":77}" STATEMENT "}");
+    expect(record(LK_EVENT_UNLOCK_FAILED),
+        COMMON("unlock_failed", "notice") CLIENT BACKEND LOCK ",\"holder\":null" STATEMENT "}");
+}
+
+static void
+a_full_pool_names_the_lock_that_is_held_longest(void **state)
+{
+    struct lk_record *r = record(LK_EVENT_PINS_FULL);
+    r->client.present = r->backend.present = false;
+    r->pinned = 10;
+    r->waiting = 3;
+    r->pool_size = 20;
+    r->holder = ours();
+    expect(r, COMMON("pins_full", "warning") LOCK
+        ",\"held_ms\":9652,\"pinned\":10,\"waiting\":3,\"pool_size\":20,\"holder\":" OURS "}");
+}
+
+static void
+a_deadlock_tells_who_waits_for_what_and_for_whom(void **state)
+{
+    struct lk_record *r = record(LK_EVENT_DEADLOCK);
+    struct lk_deadlock_wait *w = lk_record_add_wait(r);
+    *w = (struct lk_deadlock_wait){.waiter = ours(),
+        .key_known = true,
+        .key = lk_key_bigint(-1),
+        .mode_known = true,
+        .lock_name = lk_mem_dup("nightly"),
+        .blocked_by = {.present = true, .pid = 901}};
+    w = lk_record_add_wait(r);
+    *w = (struct lk_deadlock_wait){
+        .waiter = {.present = true, .pid = 901}, .lock_text = lk_mem_dup("transaction 815"), .blocked_by = ours()};
+    expect(r, COMMON("deadlock", "warning") CLIENT BACKEND
+        ",\"waits\":[{\"client\":{\"id\":3,\"addr\":\"unix\",\"port\":6432,\"application_name\":\"cron\"},\"pid\":900,"
+        "\"lock\":{\"space\":\"bigint\",\"key\":\"-1\",\"mode\":\"exclusive\",\"name\":\"nightly\"},"
+        "\"blocked_by\":{\"pid\":901}},"
+        "{\"pid\":901,\"lock\":\"transaction 815\",\"blocked_by\":" OURS "}]" STATEMENT "}");
+}
+
+static void
+what_a_policy_did_is_told_with_lock_and_statement(void **state)
+{
+    expect(record(LK_EVENT_IDLE_HOLD),
+        COMMON("idle_hold", "notice") CLIENT BACKEND LOCK ",\"held_ms\":9652" STATEMENT "}");
+    expect(record(LK_EVENT_PIN_TIMEOUT), COMMON("pin_timeout", "warning") CLIENT BACKEND LOCK ",\"held_ms\":9652}");
+    expect(record(LK_EVENT_REWRITTEN), COMMON("rewritten", "info") CLIENT BACKEND LOCK STATEMENT "}");
+    expect(record(LK_EVENT_REJECTED), COMMON("rejected", "info") CLIENT BACKEND LOCK STATEMENT "}");
+    expect(record(LK_EVENT_RELEASED), COMMON("released", "info") CLIENT BACKEND LOCK STATEMENT "}");
+    expect(record(LK_EVENT_OBSERVED), COMMON("observed", "info") CLIENT BACKEND LOCK STATEMENT "}");
+    expect(record(LK_EVENT_REWRITTEN_LOST), COMMON("rewritten_lost", "warning") CLIENT BACKEND LOCK "}");
+    struct lk_record *r = record(LK_EVENT_LINT);
+    r->lock.present = r->backend.present = false;
+    r->lint = "the key comes from hashtext()";
+    expect(r, COMMON("lint", "info") CLIENT STATEMENT ",\"lint\":\"the key comes from hashtext()\"}");
+}
+
 static void
 a_hidden_lock_of_several_suspects_names_them(void **state)
 {
@@ -204,6 +283,10 @@ main(void)
         cmocka_unit_test(a_leak_has_every_field_in_its_order),
         cmocka_unit_test(what_is_not_known_is_null),
         cmocka_unit_test(each_event_has_its_own_fields),
+        cmocka_unit_test(a_holder_is_a_client_where_it_is_ours_and_else_a_pid),
+        cmocka_unit_test(a_full_pool_names_the_lock_that_is_held_longest),
+        cmocka_unit_test(a_deadlock_tells_who_waits_for_what_and_for_whom),
+        cmocka_unit_test(what_a_policy_did_is_told_with_lock_and_statement),
         cmocka_unit_test(a_hidden_lock_of_several_suspects_names_them),
         cmocka_unit_test(keys_of_both_spaces_are_signed_strings),
         cmocka_unit_test(untrusted_text_is_escaped_and_repaired),
