@@ -46,12 +46,23 @@ struct lk_part {
     uint32_t cast_type; /* the innermost cast's type when the source is a parameter (LK_TYPE_INT…); 0: no cast */
 };
 
+/* Where a call stands in its text, in bytes; len 0: not known. The call begins with its function's name. */
+struct lk_place {
+    uint32_t at;
+    uint32_t len;        /* up to and with its closing parenthesis */
+    uint32_t name_len;   /* of the name as written: qualified or quoted it may be */
+    uint32_t column_end; /* behind the output column's last token, cast and alias included */
+    bool qualified;      /* by pg_catalog */
+    bool aliased;        /* the output column has a name of its own */
+};
+
 struct lk_call {
     const struct lk_function *fn;
     enum lk_space space; /* NONE for unlock_all */
     struct lk_part part[2];
     uint16_t column;      /* output column, from 0 */
     uint32_t result_type; /* what RowDescription must say: VOID, BOOL, or the cast's TEXT, BOOL, INT4 */
+    struct lk_place place;
 };
 
 /* One statement of a text. A statement that is no touch has touch = false and no calls. */

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "sql/place.h"
 
 /* A key as the server will compute it. */
 struct value {
@@ -193,18 +194,21 @@ read_call(const PgQuery__FuncCall *f, struct lk_call *out)
     return true;
 }
 
-/* A call under at most one cast of its result. */
+/* An output column that is a call under at most one cast of its result. */
 static bool
-read_cast_call(const PgQuery__Node *n, struct lk_call *out)
+read_column(struct lk_span sql, const PgQuery__ResTarget *target, struct lk_call *out)
 {
-    if (n->node_case == PG_QUERY__NODE__NODE_FUNC_CALL)
-        return read_call(n->func_call, out);
-    if (n->node_case != PG_QUERY__NODE__NODE_TYPE_CAST)
+    const PgQuery__Node *n = target->val;
+    const PgQuery__TypeCast *cast = n->node_case == PG_QUERY__NODE__NODE_TYPE_CAST ? n->type_cast : NULL;
+    if (cast)
+        n = cast->arg;
+    if (!n || n->node_case != PG_QUERY__NODE__NODE_FUNC_CALL || !read_call(n->func_call, out))
         return false;
-    const PgQuery__TypeCast *cast = n->type_cast;
+    lk_place_call(sql, (size_t)n->func_call->location, (size_t)target->location, out);
+    out->place.aliased = target->name[0] != 0;
+    if (!cast)
+        return true;
     uint32_t type = type_of(cast->type_name);
-    if (!cast->arg || cast->arg->node_case != PG_QUERY__NODE__NODE_FUNC_CALL || !read_call(cast->arg->func_call, out))
-        return false;
     bool possible =
         type == LK_TYPE_TEXT || (out->result_type == LK_TYPE_BOOL && (type == LK_TYPE_BOOL || type == LK_TYPE_INT4));
     out->result_type = type;
@@ -230,23 +234,20 @@ only_targets(const PgQuery__SelectStmt *s)
 }
 
 void
-lk_exact_select(const PgQuery__SelectStmt *select, struct lk_plan_statement *out)
+lk_exact_select(struct lk_span sql, const PgQuery__SelectStmt *select, struct lk_plan_statement *out)
 {
     if (!only_targets(select))
         return;
     struct lk_call *calls = lk_mem_new(select->n_target_list * sizeof(*calls));
     uint16_t count = 0;
     for (size_t i = 0; i < select->n_target_list; i++) {
-        const PgQuery__Node *target = select->target_list[i];
-        const PgQuery__Node *val =
-            target->node_case == PG_QUERY__NODE__NODE_RES_TARGET && target->res_target->n_indirection == 0
-                ? target->res_target->val
-                : NULL;
-        if (!val)
+        const PgQuery__Node *node = select->target_list[i];
+        const PgQuery__ResTarget *target = node->node_case == PG_QUERY__NODE__NODE_RES_TARGET ? node->res_target : NULL;
+        if (!target || target->n_indirection > 0 || !target->val)
             goto not_listed;
-        if (is_inert(val))
+        if (is_inert(target->val))
             continue;
-        if (!read_cast_call(val, &calls[count]))
+        if (!read_column(sql, target, &calls[count]))
             goto not_listed;
         calls[count++].column = (uint16_t)i;
     }

@@ -163,23 +163,23 @@ walk(const ProtobufCMessage *m, struct findings *f)
 }
 
 static void
-plan_statement(const PgQuery__Node *stmt, struct lk_plan_statement *out)
+plan_statement(struct lk_span sql, const PgQuery__Node *stmt, struct lk_plan_statement *out)
 {
     struct findings f = {0};
     walk(&stmt->base, &f);
     out->touch = f.call || f.other;
     if (f.call && !f.other && stmt->node_case == PG_QUERY__NODE__NODE_SELECT_STMT)
-        lk_exact_select(stmt->select_stmt, out);
+        lk_exact_select(sql, stmt->select_stmt, out);
 }
 
 static struct lk_plan *
-plan_tree(const PgQuery__ParseResult *tree)
+plan_tree(struct lk_span sql, const PgQuery__ParseResult *tree)
 {
     struct lk_plan *plan = lk_plan_new((uint16_t)tree->n_stmts);
     bool touch = false;
     for (size_t i = 0; i < tree->n_stmts; i++) {
         if (tree->stmts[i]->stmt)
-            plan_statement(tree->stmts[i]->stmt, &plan->statements[i]);
+            plan_statement(sql, tree->stmts[i]->stmt, &plan->statements[i]);
         touch = touch || plan->statements[i].touch;
     }
     if (touch)
@@ -205,7 +205,7 @@ lk_recognise(struct lk_span sql)
     PgQuery__ParseResult *tree = NULL;
     if (!parsed.error)
         tree = pg_query__parse_result__unpack(NULL, parsed.parse_tree.len, (const uint8_t *)parsed.parse_tree.data);
-    plan = tree ? plan_tree(tree) : lk_recognise_unsure();
+    plan = tree ? plan_tree(sql, tree) : lk_recognise_unsure();
     if (tree)
         pg_query__parse_result__free_unpacked(tree, NULL);
     pg_query_free_protobuf_parse_result(parsed);

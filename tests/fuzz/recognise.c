@@ -8,12 +8,23 @@
 
 static const struct lk_hash_key key = {1, 2};
 
+/* Every call of the white list is found in its text. */
 static void
-check_plan(const struct lk_analysis *a)
+check_place(struct lk_span sql, struct lk_place p)
+{
+    MUST(p.name_len > 0 && p.len > p.name_len && p.column_end <= sql.n && (size_t)p.at + p.len <= p.column_end);
+    MUST(sql.p[p.at + p.len - 1] == ')');
+}
+
+static void
+check_plan(struct lk_span sql, const struct lk_analysis *a)
 {
     const struct lk_plan *plan = a->plan;
-    for (uint16_t i = 0; plan && i < plan->count; i++)
+    for (uint16_t i = 0; plan && i < plan->count; i++) {
         MUST(plan->statements[i].call_count == 0 || plan->statements[i].calls);
+        for (uint16_t k = 0; k < plan->statements[i].call_count; k++)
+            check_place(sql, plan->statements[i].calls[k].place);
+    }
     MUST(a->trust <= LK_TRUST_NEVER && a->verb <= LK_VERB_DEALLOCATE);
     MUST(!a->verb_name || a->verb == LK_VERB_DEALLOCATE);
     MUST(!plan || a->trust != LK_TRUST_ALWAYS);
@@ -27,7 +38,7 @@ analyse(struct lk_span sql, struct lk_sql_mode mode)
     MUST(a);
     lk_analysis_scan(sql, &key, &f);
     MUST(f.hash == a->fingerprint && (f.single || !a->single));
-    check_plan(a);
+    check_plan(sql, a);
     MUST(!a->plan || lk_gate(sql));
     lk_analysis_unref(a);
 }
