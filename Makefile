@@ -20,7 +20,7 @@ ifdef CI
 WARN += -Werror
 endif
 LK_CFLAGS = -std=c11 -D_GNU_SOURCE -Isrc -pthread $(WARN) $(CFLAGS)
-LK_LIBS = -levent_extra -levent_core -lssl -lcrypto -lpg_query -lprotobuf-c -ljansson -lpthread -lm
+LK_LIBS = -levent_extra -levent_core -lssl -lcrypto -lpg_query -lprotobuf-c -ljansson -lz -lpthread -lm
 
 # The folders from the top floor to the ground: the order in which archives are linked.
 FOLDERS = net admin errand tool session auth pool sql journal wire config lock base

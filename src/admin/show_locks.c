@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "session/keyname.h"
 #include "sql/normalize.h"
 
 /* Statements are shown as leak_log_query has them in the records. The last one is kept: the locks of one statement come
@@ -84,7 +85,6 @@ static void
 add_lock_head(struct lk_table *t, const struct lk_settings *settings, const struct lk_server *s, struct lk_key key,
     enum lk_lock_mode mode)
 {
-    char text[LK_KEY_TEXT];
     lk_table_add_uint(t, s->id);
     lk_table_add_uint(t, s->pid);
     add_id(t, s->who);
@@ -92,8 +92,7 @@ add_lock_head(struct lk_table *t, const struct lk_settings *settings, const stru
     lk_table_add(t, s->seat.pool->route.database);
     lk_table_add(t, s->seat.pool->route.user);
     add_key(t, key);
-    lk_key_format(key, text);
-    lk_table_add(t, lk_settings_lock_name(settings, text));
+    lk_table_add(t, lk_keyname_of(settings, s->seat.pool->route.dbname, key));
     lk_table_add(t, lk_mode_name(mode));
 }
 

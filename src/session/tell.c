@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "lock/policy.h"
 #include "session/evidence.h"
+#include "session/keyname.h"
 #include "session/step.h"
 #include "sql/normalize.h"
 
@@ -38,17 +39,16 @@ record_new(struct lk_core *core, const struct lk_server *s, enum lk_event event)
 }
 
 static void
-set_lock(struct lk_core *core, struct lk_record *r, struct lk_key key, enum lk_lock_mode mode, uint32_t count)
+set_lock(struct lk_core *core, const struct lk_server *s, struct lk_record *r, struct lk_key key, enum lk_lock_mode mode,
+    uint32_t count)
 {
-    char text[LK_KEY_TEXT];
-    lk_key_format(key, text);
     r->lock.present = true;
     r->lock.key_known = true;
     r->lock.key = key;
     r->lock.mode_known = true;
     r->lock.mode = mode;
     r->lock.count = count;
-    r->lock.name = lk_mem_dup(lk_settings_lock_name(core->settings, text));
+    r->lock.name = lk_mem_dup(lk_keyname_of(core->settings, s->seat.pool->route.dbname, key));
 }
 
 static void
@@ -69,11 +69,11 @@ set_text(struct lk_core *core, struct lk_record *r, const struct lk_text *text)
 }
 
 static void
-set_held(struct lk_core *core, struct lk_record *r, const struct lk_held *h)
+set_held(struct lk_core *core, const struct lk_server *s, struct lk_record *r, const struct lk_held *h)
 {
     static const enum lk_source sources[] = {
         [LK_HELD_LEDGER] = LK_SOURCE_LEDGER, [LK_HELD_PROBE] = LK_SOURCE_PROBE, [LK_HELD_SWEEP] = LK_SOURCE_SWEEP};
-    set_lock(core, r, h->key, h->mode, h->count);
+    set_lock(core, s, r, h->key, h->mode, h->count);
     r->held_us = core->now.mono_us - h->since.mono_us;
     r->acquired_wall_us = h->since.wall_us;
     r->source = sources[h->source];
@@ -86,7 +86,7 @@ unpin(struct lk_core *core, struct lk_server *s)
     if (!s->locks_told)
         return;
     struct lk_record *r = record_new(core, s, LK_EVENT_UNPIN);
-    set_lock(core, r, s->pinned_key, s->pinned_mode, 0);
+    set_lock(core, s, r, s->pinned_key, s->pinned_mode, 0);
     r->held_us = core->now.mono_us - s->pinned_since.mono_us;
     s->locks_told = false;
     lk_effects_record(&core->effects, r);
@@ -111,7 +111,7 @@ lk_tell_leaks(struct lk_core *core, struct lk_server *s, enum lk_reason reason, 
     const struct lk_ledger *l = &s->ledger;
     for (uint32_t i = 0; i < l->count && i < LEAKS_MAX; i++) {
         struct lk_record *r = record_new(core, s, LK_EVENT_LEAK);
-        set_held(core, r, &l->held[i]);
+        set_held(core, s, r, &l->held[i]);
         r->reason = reason;
         r->action = action;
         lk_effects_record(&core->effects, r);
@@ -134,7 +134,7 @@ lk_tell_lost(struct lk_core *core, struct lk_server *s)
     const struct lk_ledger *l = &s->ledger;
     for (uint32_t i = 0; i < l->count; i++) {
         struct lk_record *r = record_new(core, s, LK_EVENT_LOST);
-        set_held(core, r, &l->held[i]);
+        set_held(core, s, r, &l->held[i]);
         lk_effects_record(&core->effects, r);
     }
     s->seat.pool->locks.lost += l->count;
@@ -153,7 +153,7 @@ lk_tell_pins(struct lk_core *core, struct lk_server *s)
         return;
     const struct lk_held *h = &s->ledger.held[0];
     struct lk_record *r = record_new(core, s, LK_EVENT_PIN);
-    set_lock(core, r, h->key, h->mode, h->count);
+    set_lock(core, s, r, h->key, h->mode, h->count);
     r->held_us = core->now.mono_us - h->since.mono_us;
     s->locks_told = true;
     s->pinned_since = core->now;
@@ -173,7 +173,7 @@ lk_tell_hidden(struct lk_core *core, struct lk_server *s, const struct lk_held *
 {
     const struct lk_run *run = &s->run;
     struct lk_record *r = record_new(core, s, LK_EVENT_HIDDEN);
-    set_held(core, r, held);
+    set_held(core, s, r, held);
     r->held_us = -1;
     r->source = LK_SOURCE_PROBE;
     if (run->suspect_count > 1)

@@ -34,8 +34,12 @@ def records():
     source, page = read("src/lock/record.c"), read("docs/advisory-locks.md")
     said = re.findall(r"^\| ((?:`\w+`(?:, )?)+) \| (?:info|notice|warning|error) \|", page, re.M)
     said = re.findall(r"`(\w+)`", " ".join(said))
-    true = re.findall(r"\[LK_EVENT_\w+\] = \"(\w+)\"", source.split("lk_event_level")[0])
-    yield from differ("docs/advisory-locks.md, events", said, true + ["dropped"])
+    names = re.findall(r'\[LK_EVENT_\w+\] = \{"(\w+)"', source)
+    lists = dict(re.findall(r"char \*const (events|unwritten_events)\[\] = \{(.*?)\}", read("src/config/check.c"), re.S))
+    written = [name for name in re.findall(r'"(\w+)"', lists["events"]) if name != "all"]
+    unwritten = re.findall(r'"(\w+)"', lists.get("unwritten_events", ""))
+    yield from differ("src/config/check.c, events", written + unwritten, names)
+    yield from differ("docs/advisory-locks.md, events", said, written + ["dropped"])
 
 
 def settings():

@@ -82,6 +82,16 @@ record_field(const struct script *s, const struct lk_record *r, const char *fiel
         (void)snprintf(out, n, "%u", r->suspect_count);
     else if (strcmp(field, "held_s") == 0)
         (void)snprintf(out, n, "%d", (int)(r->held_us / LK_SECOND_US));
+    else if (strcmp(field, "waited_s") == 0)
+        (void)snprintf(out, n, "%d", (int)(r->waited_us / LK_SECOND_US));
+    else if (strcmp(field, "name") == 0)
+        (void)snprintf(out, n, "%s", r->lock.name ? r->lock.name : "null");
+    else if (strcmp(field, "holder") == 0)
+        (void)snprintf(out, n, "%s:%u", r->holder.application_name ? r->holder.application_name : "", r->holder.pid);
+    else if (strcmp(field, "lint") == 0)
+        (void)snprintf(out, n, "%s", r->lint ? r->lint : "null");
+    else if (strcmp(field, "waits") == 0)
+        (void)snprintf(out, n, "%u", r->wait_count);
     else if (strcmp(field, "query") == 0)
         (void)snprintf(out, n, "%s", r->query ? r->query : "null");
     else
