@@ -46,6 +46,15 @@ lk_function_by_oid(uint32_t oid, enum lk_space *space)
     return NULL;
 }
 
+const struct lk_function *
+lk_function_xact(const struct lk_function *fn)
+{
+    for (size_t i = 0; i < LK_COUNT(functions); i++)
+        if (functions[i].xact && !fn->xact && functions[i].op == fn->op && functions[i].mode == fn->mode)
+            return &functions[i];
+    return NULL;
+}
+
 struct lk_plan *
 lk_plan_new(uint16_t statements)
 {

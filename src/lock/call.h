@@ -31,6 +31,8 @@ struct lk_function {
 const struct lk_function *lk_function_by_name(struct lk_span name);
 /* By OID of either form; *space says which (NONE for unlock_all). NULL: none of ours. */
 const struct lk_function *lk_function_by_oid(uint32_t oid, enum lk_space *space);
+/* The transaction-level sibling of a session-level lock or try; NULL: it has none. */
+const struct lk_function *lk_function_xact(const struct lk_function *fn);
 
 enum lk_part_source {
     LK_PART_CONSTANT,

@@ -5,6 +5,8 @@
 #include "sql/fingerprint.h"
 #include "sql/gate.h"
 #include "sql/normalize.h"
+#include "sql/recognise.h"
+#include "sql/rewrite.h"
 
 static const struct lk_hash_key key = {1, 2};
 
@@ -30,6 +32,31 @@ check_plan(struct lk_span sql, const struct lk_analysis *a)
     MUST(!plan || a->trust != LK_TRUST_ALWAYS);
 }
 
+/* A text with its locks shortened can be parsed, and takes none for the session. */
+static void
+rewrite(struct lk_span sql, const struct lk_plan *plan)
+{
+    bool shorten[LK_SQL_TOKENS_MAX];
+    struct lk_buf text = {0};
+    size_t n = 0;
+    if (!lk_rewrite_possible(plan))
+        return;
+    for (uint16_t i = 0; i < plan->count; i++)
+        for (uint16_t k = 0; k < plan->statements[i].call_count; k++)
+            shorten[n++] = plan->statements[i].calls[k].fn->op != LK_CALL_UNLOCK_ALL;
+    lk_rewrite_text(sql, plan, shorten, &text);
+    (void)lk_buf_add_u8(&text, 0);
+    struct lk_plan *then = lk_recognise(lk_span_make(text.data, text.len - 1));
+    for (uint16_t i = 0; then && i < then->count; i++)
+        for (uint16_t k = 0; k < then->statements[i].call_count; k++)
+            MUST(then->statements[i].calls[k].fn->op == LK_CALL_UNLOCK_ALL);
+    /* An alias more may be a token too many. */
+    MUST(!then || then->count == plan->count || text.len > LK_SQL_TEXT_MAX ||
+         lk_lex_count(lk_span_make(text.data, text.len), LK_SQL_TOKENS_MAX + 1) > LK_SQL_TOKENS_MAX);
+    lk_plan_free(then);
+    lk_buf_clear(&text);
+}
+
 static void
 analyse(struct lk_span sql, struct lk_sql_mode mode)
 {
@@ -40,6 +67,8 @@ analyse(struct lk_span sql, struct lk_sql_mode mode)
     MUST(f.hash == a->fingerprint && (f.single || !a->single));
     check_plan(sql, a);
     MUST(!a->plan || lk_gate(sql));
+    if (a->plan)
+        rewrite(sql, a->plan);
     lk_analysis_unref(a);
 }
 
