@@ -103,7 +103,9 @@ VIEWS = ["HELP", "VERSION", "CLIENTS", "SERVERS", "POOLS", "DATABASES", "USERS",
 
 # What differs, or what an added one is for.
 CONSOLE = {
-    "PAUSE": "a server that stays with its client for locks counts as in use",
+    "PAUSE": "a server that stays with its client for locks counts as in use; notices name whose locks it waits for",
+    "WAIT_CLOSE": "notices name whose locks it waits for",
+    "SHUTDOWN": "with WAIT_FOR_SERVERS: notices name whose locks it waits for",
     "RELOAD": "tells every mistake and warning; if there is a mistake the old settings stay",
     "KILL": "locks that clients held are told as lost",
     "SERVERS": "further columns behind PgBouncer's: locks, pins",
@@ -116,12 +118,11 @@ CONSOLE = {
     "LEAKS": "the last 1,000 records of leaked, hidden and lost locks",
     "MEM": "pools, servers and clients",
     "SET": "holds until the next RELOAD",
-    "SUSPEND": "SQLSTATE 0A000",
+    "SUSPEND": "new clients can log in, and wait; so an admin can say RESUME",
 }
 
 # Known to the console, and yet not the same.
 NOT_THE_SAME = {
-    "SUSPEND": "refused",
     "FDS": "without rows",
     "DNS_HOSTS": "without rows",
     "DNS_ZONES": "without rows",

@@ -52,16 +52,16 @@ lk_answer_view(struct lk_core *core, struct lk_client *client, const struct lk_v
     send(core, client, &out);
 }
 
-/* A WARNING for each line. */
+/* A notice for each line. */
 static void
-warn(struct lk_buf *out, const char *sqlstate, const char *lines)
+add_notices(struct lk_buf *out, const char *severity, const char *sqlstate, const char *lines)
 {
     while (lines && *lines) {
         size_t n = strcspn(lines, "\n");
         struct lk_error e;
         lk_error_set(&e, sqlstate, "%.*s", (int)n, lines);
         if (n > 0)
-            lk_build_error(out, "WARNING", &e, true);
+            lk_build_error(out, severity, &e, true);
         lines += n + (lines[n] == '\n');
     }
 }
@@ -70,8 +70,8 @@ void
 lk_answer_reload(struct lk_core *core, struct lk_client *client, const char *errors, const char *warnings)
 {
     struct lk_buf out = {0};
-    warn(&out, "01000", warnings);
-    warn(&out, "F0000", errors);
+    add_notices(&out, "WARNING", "01000", warnings);
+    add_notices(&out, "WARNING", "F0000", errors);
     if (errors) {
         struct lk_error e;
         lk_error_set(&e, "F0000", "RELOAD failed, the old settings stay in force");
@@ -86,7 +86,7 @@ void
 lk_answer_set(struct lk_core *core, struct lk_client *client, const struct lk_request *r)
 {
     struct lk_buf out = {0}, tag = {0};
-    warn(&out, "01000", r->warnings);
+    add_notices(&out, "WARNING", "01000", r->warnings);
     if (r->error) {
         struct lk_error e;
         lk_error_set(&e, "22023", "%.*s", (int)strcspn(r->error, "\n"), r->error);
@@ -99,6 +99,16 @@ lk_answer_set(struct lk_core *core, struct lk_client *client, const struct lk_re
     }
     lk_buf_clear(&tag);
     send(core, client, &out);
+}
+
+void
+lk_answer_news(struct lk_core *core, struct lk_client *client, const char *lines)
+{
+    struct lk_buf out = {0};
+    add_notices(&out, "NOTICE", "00000", lines);
+    if (!out.failed)
+        lk_core_console_news(core, client, lk_buf_span(&out));
+    lk_buf_clear(&out);
 }
 
 static void
@@ -121,7 +131,7 @@ lk_answer_help(struct lk_core *core, struct lk_client *client)
     lk_buf_add_format(&out, "\n\tSHOW HELP|");
     lk_view_names(&out);
     lk_buf_add_format(&out,
-        "\n\tSET key = arg\n\tRELOAD\n\tPAUSE [<db>]\n\tRESUME [<db>]\n\tDISABLE <db>\n\tENABLE <db>"
+        "\n\tSET key = arg\n\tRELOAD\n\tPAUSE [<db>]\n\tRESUME [<db>]\n\tSUSPEND\n\tDISABLE <db>\n\tENABLE <db>"
         "\n\tRECONNECT [<db>]\n\tWAIT_CLOSE [<db>]\n\tKILL [<db>]\n\tKILL_CLIENT <client_id>"
         "\n\tSHUTDOWN [WAIT_FOR_SERVERS|WAIT_FOR_CLIENTS]");
     lk_buf_add_u8(&out, 0);

@@ -16,6 +16,9 @@ void lk_answer_view(struct lk_core *core, struct lk_client *client, const struct
 void lk_answer_reload(struct lk_core *core, struct lk_client *client, const char *errors, const char *warnings);
 /* What a SET said. */
 void lk_answer_set(struct lk_core *core, struct lk_client *client, const struct lk_request *r);
+/* Lines that each become a NOTICE. Unlike the others: it may come before, or behind, the answer of a command, and ends
+ * none. */
+void lk_answer_news(struct lk_core *core, struct lk_client *client, const char *lines);
 /* SHOW HELP: a NOTICE. */
 void lk_answer_help(struct lk_core *core, struct lk_client *client);
 

@@ -110,14 +110,6 @@ set(const struct lk_console_host *host, struct lk_core *core, const struct lk_cl
 }
 
 static void
-suspend(struct lk_core *core, struct lk_client *client)
-{
-    struct lk_error e;
-    lk_error_set(&e, "0A000", "SUSPEND is not supported");
-    lk_answer_error(core, client, &e);
-}
-
-static void
 stop(const struct lk_console_host *host, struct lk_core *core, struct lk_client *client, const char *how,
     struct lk_span text)
 {
@@ -130,6 +122,8 @@ stop(const struct lk_console_host *host, struct lk_core *core, struct lk_client 
         if (lk_command_word_is(lk_span_str(how ? how : ""), words[i])) {
             lk_answer_tag(core, client, "SHUTDOWN");
             host->shutdown(host->context, (enum lk_stop)i);
+            if (i == LK_STOP_WAIT_FOR_SERVERS)
+                broadcast(host, core, client, LK_REQUEST_STOPPING, NULL, NULL);
             return;
         }
     }
@@ -167,7 +161,7 @@ run(const struct lk_console_host *host, struct lk_core *core, struct lk_client *
         kill_client(host, core, client, command->argument, text);
         break;
     case LK_COMMAND_SUSPEND:
-        suspend(core, client);
+        broadcast(host, core, client, LK_REQUEST_SUSPEND, NULL, NULL);
         break;
     case LK_COMMAND_SET:
         set(host, core, client, command);

@@ -5,6 +5,7 @@
 
 #include "admin/answer.h"
 #include "admin/console.h"
+#include "session/holders.h"
 
 struct lk_request *
 lk_request_new(enum lk_request_kind kind, char *database, uint32_t asker, uint64_t client_id, uint32_t workers)
@@ -24,6 +25,7 @@ lk_request_free(struct lk_request *r)
 {
     for (uint32_t i = 0; i < r->workers; i++) {
         lk_table_clear(&r->parts[i].table);
+        lk_buf_clear(&r->parts[i].told);
         if (r->parts[i].metrics)
             lk_metrics_clear(r->parts[i].metrics);
         free(r->parts[i].metrics);
@@ -61,12 +63,29 @@ still_pausing(const struct lk_core *core, const char *database)
     return false;
 }
 
+/* Can it be done in the state that the core is in? False: *e says why not. */
+static bool
+permitted(const struct lk_request *r, const struct lk_core *core, struct lk_error *e)
+{
+    bool stops = r->kind == LK_REQUEST_PAUSE || r->kind == LK_REQUEST_KILL || r->kind == LK_REQUEST_SUSPEND;
+    bool resumes = r->kind == LK_REQUEST_RESUME;
+    if (stops && !r->database && core->mode != LK_CORE_ACTIVE)
+        lk_error_set(e, "55000", "already suspended/paused");
+    else if (r->kind == LK_REQUEST_SUSPEND && core->paused.count > 0)
+        lk_error_set(e, "55000", "cannot suspend with paused databases");
+    else if (resumes && !r->database && core->mode == LK_CORE_ACTIVE && core->paused.count == 0)
+        lk_error_set(e, "55000", "pooler is not paused/suspended");
+    else if (resumes && r->database && !lk_names_has(&core->paused, r->database))
+        lk_error_set(e, "55000", "database %s is not paused", r->database);
+    else
+        return true;
+    return false;
+}
+
 /* False: there is nobody and nothing to do it to. */
 static bool
 begin(const struct lk_request *r, struct lk_core *core, struct lk_now now)
 {
-    if (!database_known(core, r->database))
-        return false;
     switch (r->kind) {
     case LK_REQUEST_PAUSE:
         lk_core_pause(core, r->database, now);
@@ -86,9 +105,13 @@ begin(const struct lk_request *r, struct lk_core *core, struct lk_now now)
     case LK_REQUEST_ENABLE:
         lk_core_enable(core, r->database);
         break;
+    case LK_REQUEST_SUSPEND:
+        lk_core_suspend(core);
+        break;
     case LK_REQUEST_KILL_CLIENT:
         return lk_core_kill_client(core, r->target, now);
     case LK_REQUEST_WAIT_CLOSE:
+    case LK_REQUEST_STOPPING:
     case LK_REQUEST_SET:
     case LK_REQUEST_SHOW:
     case LK_REQUEST_RELOAD:
@@ -124,9 +147,18 @@ lk_request_run(struct lk_request *r, struct lk_core *core, struct lk_now now)
     }
     if (!part->begun) {
         part->begun = true;
+        part->known = database_known(core, r->database);
+        if (!part->known || !permitted(r, core, &part->refused))
+            return true;
         part->known = begin(r, core, now);
         if (!part->known)
             return true;
+    }
+    if (r->kind == LK_REQUEST_STOPPING)
+        return lk_core_stopped(core);
+    if (r->kind == LK_REQUEST_SUSPEND) {
+        part->undone = core->mode != LK_CORE_SUSPENDED;
+        return part->undone || part->silent;
     }
     if (r->kind == LK_REQUEST_WAIT_CLOSE)
         return !lk_core_reconnecting(core, r->database);
@@ -134,6 +166,31 @@ lk_request_run(struct lk_request *r, struct lk_core *core, struct lk_now now)
         return true;
     part->undone = !still_pausing(core, r->database);
     return part->undone;
+}
+
+char *
+lk_request_news(struct lk_request *r, const struct lk_core *core, struct lk_now now)
+{
+    static const char *const names[] = {
+        [LK_REQUEST_PAUSE] = "PAUSE", [LK_REQUEST_WAIT_CLOSE] = "WAIT_CLOSE", [LK_REQUEST_STOPPING] = "SHUTDOWN"};
+    struct lk_request_part *part = &r->parts[core->worker];
+    const struct lk_holders_wanted wanted = {r->database, r->kind == LK_REQUEST_WAIT_CLOSE};
+    struct lk_buf lines = {0};
+    bool first = part->told_us == 0;
+    if (r->kind == LK_REQUEST_SUSPEND || (!first && now.mono_us - part->told_us < LK_REQUEST_TELL_US))
+        return NULL;
+    lk_holders_tell(core, wanted, names[r->kind], &lines);
+    if (lines.failed || lines.len == 0 || lk_span_eq(lk_buf_span(&lines), lk_buf_span(&part->told))) {
+        lk_buf_clear(&lines);
+        return NULL;
+    }
+    lk_buf_clear(&part->told);
+    part->told = lines;
+    part->told_us = now.mono_us;
+    /* A shutdown has been logged by whoever began it. */
+    if (first && r->kind != LK_REQUEST_STOPPING)
+        lk_holders_log(core, wanted, names[r->kind]);
+    return lk_mem_dup_span(lk_buf_span(&lines));
 }
 
 bool
@@ -155,7 +212,7 @@ bool
 lk_request_paused(const struct lk_request *r)
 {
     for (uint32_t i = 0; i < r->workers; i++)
-        if (r->parts[i].mode == LK_CORE_PAUSED || r->parts[i].mode == LK_CORE_WAIT_FOR_SERVERS)
+        if (r->parts[i].mode != LK_CORE_ACTIVE && r->parts[i].mode != LK_CORE_WAIT_FOR_CLIENTS)
             return true;
     return false;
 }
@@ -192,9 +249,12 @@ answer_command(struct lk_core *core, struct lk_client *client, const struct lk_r
         [LK_REQUEST_DISABLE] = "DISABLE",
         [LK_REQUEST_ENABLE] = "ENABLE",
         [LK_REQUEST_KILL_CLIENT] = "KILL_CLIENT",
+        [LK_REQUEST_SUSPEND] = "SUSPEND",
     };
     bool known = false, undone = false;
+    const struct lk_error *refused = NULL;
     for (uint32_t i = 0; i < r->workers; i++) {
+        refused = r->parts[i].refused.sqlstate[0] ? &r->parts[i].refused : refused;
         known = known || r->parts[i].known;
         undone = undone || r->parts[i].undone;
     }
@@ -205,8 +265,11 @@ answer_command(struct lk_core *core, struct lk_client *client, const struct lk_r
     } else if (!known) {
         lk_error_set(&e, "3D000", "no such database: %s", r->database);
         lk_answer_error(core, client, &e);
+    } else if (refused) {
+        lk_answer_error(core, client, refused);
     } else if (undone) {
-        lk_error_set(&e, "57014", "RESUME came before all servers were idle");
+        lk_error_set(&e, "57014", "RESUME came before %s",
+            r->kind == LK_REQUEST_SUSPEND ? "all connections were silent" : "all servers were idle");
         lk_answer_error(core, client, &e);
     } else {
         lk_answer_tag(core, client, tags[r->kind]);
@@ -217,7 +280,7 @@ void
 lk_request_finish(const struct lk_console_host *host, struct lk_core *core, struct lk_request *r)
 {
     struct lk_client *client = find_client(core, r->client_id);
-    if (client) {
+    if (client && r->kind != LK_REQUEST_STOPPING) {
         if (r->kind == LK_REQUEST_SHOW)
             answer_show(core, client, r);
         else if (r->kind == LK_REQUEST_RELOAD)
@@ -228,4 +291,12 @@ lk_request_finish(const struct lk_console_host *host, struct lk_core *core, stru
             answer_command(core, client, r);
     }
     lk_request_free(r);
+}
+
+void
+lk_request_tell(struct lk_core *core, uint64_t client_id, const char *lines)
+{
+    struct lk_client *client = find_client(core, client_id);
+    if (client)
+        lk_answer_news(core, client, lines);
 }

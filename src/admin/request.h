@@ -19,6 +19,8 @@
 
 struct lk_console_host;
 
+#define LK_REQUEST_TELL_US (5 * LK_SECOND_US)
+
 enum lk_request_kind {
     LK_REQUEST_SHOW,
     LK_REQUEST_PAUSE,
@@ -26,6 +28,8 @@ enum lk_request_kind {
     LK_REQUEST_KILL,
     LK_REQUEST_RECONNECT,
     LK_REQUEST_WAIT_CLOSE,
+    LK_REQUEST_SUSPEND,
+    LK_REQUEST_STOPPING, /* tells whom a shutdown waits for; is never answered, since the process ends */
     LK_REQUEST_DISABLE,
     LK_REQUEST_ENABLE,
     LK_REQUEST_KILL_CLIENT,
@@ -42,7 +46,11 @@ enum lk_request_kind {
 struct lk_request_part {
     bool begun;
     bool known;            /* there is such a database, or such a client */
+    struct lk_error refused; /* why it can't be done now; SQLSTATE empty: it can */
+    bool silent;           /* SUSPEND: written by the shell before each run: its connections are silent */
     bool undone;           /* PAUSE: somebody resumed before all servers were idle */
+    struct lk_buf told;    /* whom it waits for, as last told */
+    int64_t told_us;
     struct lk_table table; /* SHOW */
     enum lk_core_mode mode;     /* STATE and METRICS */
     struct lk_metrics *metrics; /* METRICS; owned */
@@ -70,6 +78,12 @@ void lk_request_free(struct lk_request *r);
 
 /* Does the core's part. False: not finished; call it again at the next tick. */
 bool lk_request_run(struct lk_request *r, struct lk_core *core, struct lk_now now);
+/* After a run that was not the last: lines that the client that asked is to be told now, about whom it waits for. At once
+ * if there is something to say, later when that has changed, at most every LK_REQUEST_TELL_US. NULL: nothing. The caller's,
+ * by free(); to be mailed to the asker, which calls lk_request_tell. */
+char *lk_request_news(struct lk_request *r, const struct lk_core *core, struct lk_now now);
+/* In the asker's worker: NOTICEs for that client, if it is still there. */
+void lk_request_tell(struct lk_core *core, uint64_t client_id, const char *lines);
 /* Once after run returned true. True: all other workers have left; the caller mails r to r->asker. */
 bool lk_request_leave(struct lk_request *r);
 /* STATE and METRICS, after the last has left: did every worker take part? */

@@ -76,12 +76,13 @@ lk_show_state(struct lk_table *t, const struct lk_show *from)
 {
     enum lk_core_mode mode = from->core->mode;
     bool paused = mode == LK_CORE_PAUSED || mode == LK_CORE_WAIT_FOR_SERVERS;
+    bool suspended = mode == LK_CORE_SUSPENDED;
     lk_table_add(t, "active");
-    lk_table_add(t, paused ? "no" : "yes");
+    lk_table_add(t, paused || suspended ? "no" : "yes");
     lk_table_add(t, "paused");
     lk_table_add(t, paused ? "yes" : "no");
     lk_table_add(t, "suspended");
-    lk_table_add(t, "no");
+    lk_table_add(t, suspended ? "yes" : "no");
 }
 
 void

@@ -165,23 +165,11 @@ lk_show_advisory_locks(struct lk_table *t, const struct lk_show *from)
     free(shown.normalized);
 }
 
-/* The lock that is held longest; NULL: none is known. */
-static const struct lk_held *
-oldest(const struct lk_ledger *l)
-{
-    const struct lk_held *found = NULL;
-    for (uint32_t i = 0; i < l->count; i++) {
-        if (!found || l->held[i].since.mono_us < found->since.mono_us)
-            found = &l->held[i];
-    }
-    return found;
-}
-
 static void
 add_pin(
     struct lk_table *t, const struct lk_show *from, const struct lk_server *s, unsigned pins, struct statements *shown)
 {
-    const struct lk_held *first = oldest(&s->ledger);
+    const struct lk_held *first = lk_ledger_oldest(&s->ledger);
     struct lk_now since = s->pinned_since.mono_us == 0 && first ? first->since : s->pinned_since;
     lk_table_add(t, s->seat.pool->route.database);
     lk_table_add(t, s->seat.pool->route.user);

@@ -162,7 +162,7 @@ const struct lk_option lk_options[] = {
     BOOL(so_reuseport, "0", RESTART, "let several processes listen on one port"),
     TIME(stats_period, "60", NONE, "period of averages and of log_stats"),
     STRING(stats_users, "", NONE, "users who may use SHOW on the console, separated by commas"),
-    TIME(suspend_timeout, "10", INERT, "how long SUSPEND waits for connections to fall silent"),
+    TIME(suspend_timeout, "10", NONE, "how long SUSPEND waits for connections to fall silent"),
     BOOL(syslog, "0", NONE, "log to syslog too"),
     WORD(syslog_facility, "daemon", facilities, NULL, NONE, "facility for syslog"),
     STRING(syslog_ident, "lockkeeper", NONE, "program name for syslog"),

@@ -116,6 +116,17 @@ lk_ledger_find(const struct lk_ledger *l, struct lk_key key, enum lk_lock_mode m
     return find(l, key, mode);
 }
 
+const struct lk_held *
+lk_ledger_oldest(const struct lk_ledger *l)
+{
+    const struct lk_held *found = NULL;
+    for (uint32_t i = 0; i < l->count; i++) {
+        if (!found || l->held[i].since.mono_us < found->since.mono_us)
+            found = &l->held[i];
+    }
+    return found;
+}
+
 void
 lk_ledger_probe_begin(struct lk_ledger *l)
 {

@@ -62,6 +62,8 @@ void lk_ledger_unlock_all(struct lk_ledger *l);
 /* After TOUCH, ERROR, ANSWER and HIDDEN the counts of all entries are unknown too. */
 void lk_ledger_doubt(struct lk_ledger *l, enum lk_unsure why);
 const struct lk_held *lk_ledger_find(const struct lk_ledger *l, struct lk_key key, enum lk_lock_mode mode);
+/* The lock that is held longest; NULL: none is known. */
+const struct lk_held *lk_ledger_oldest(const struct lk_ledger *l);
 
 /* A probe's answer: begin, one call a row, end. Rows that no entry explains are added (count 0, source PROBE) with
  * `text` (the suspect, may be NULL) and `since`; row returns true for such. End drops what the probe did not see and

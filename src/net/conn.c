@@ -9,6 +9,7 @@
 
 #include "net/apply.h"
 #include "net/dial.h"
+#include "net/suspend.h"
 #include "net/tls.h"
 
 /* Reads of one connection in one turn, as long as each fills the buffer. */
@@ -82,7 +83,7 @@ lk_conn_listen(struct lk_conn *c)
 {
     bool want = c->state == LK_CONN_DRAINING;
     if (c->state == LK_CONN_OPEN && c->end)
-        want = !c->stalled_on && !(c->end->paused && c->in.len >= LK_CONN_PAUSED_MAX);
+        want = !c->stalled_on && !(c->end->paused && c->in.len >= LK_CONN_PAUSED_MAX) && !lk_suspend_holds(c);
     if (want == c->listening)
         return;
     struct lk_list *from = list_of(c);

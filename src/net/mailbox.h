@@ -29,6 +29,7 @@ enum lk_message_kind {
     LK_MESSAGE_COMMAND,
     LK_MESSAGE_REQUEST, /* a console command that every worker carries out (admin/request.h) */
     LK_MESSAGE_ANSWER,  /* the same, carried out: for the worker of the client that asked, or the main thread */
+    LK_MESSAGE_NEWS,    /* for a console client of that worker: what a request waits for */
     /* to the main thread */
     LK_MESSAGE_RELOAD, /* asked for on the console: request */
     LK_MESSAGE_STOP,   /* SHUTDOWN on the console: command */
@@ -54,6 +55,10 @@ struct lk_message {
         struct lk_settings *settings;
         enum lk_command command;
         struct lk_request *request;
+        struct {
+            uint64_t client_id;
+            char *lines; /* the message's, by free() */
+        } news;
     } u;
     struct lk_tls *tls; /* SETTINGS: what belongs to them, with a reference; NULL: as before */
 };

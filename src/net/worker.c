@@ -9,7 +9,9 @@
 #include "net/master.h"
 #include "net/resolve.h"
 #include "net/socket.h"
+#include "net/suspend.h"
 #include "net/tls.h"
+#include "session/holders.h"
 
 /* How long the last bytes may take to leave at the end. */
 #define ENDING_US (1 * LK_SECOND_US)
@@ -120,21 +122,26 @@ take_command(struct lk_worker *w, enum lk_command command)
     switch (command) {
     case LK_COMMAND_PAUSE:
         lk_core_pause(w->core, NULL, w->now);
+        lk_holders_log(w->core, (struct lk_holders_wanted){0}, "PAUSE");
         break;
     case LK_COMMAND_RESUME:
         lk_core_resume(w->core, NULL, w->now);
         break;
     case LK_COMMAND_WAIT_FOR_SERVERS:
+        w->stopping = true;
+        lk_core_stop(w->core, LK_CORE_WAIT_FOR_SERVERS, w->now);
+        lk_holders_log(w->core, (struct lk_holders_wanted){0}, "SHUTDOWN");
+        break;
     case LK_COMMAND_WAIT_FOR_CLIENTS:
         w->stopping = true;
-        lk_core_stop(w->core,
-            command == LK_COMMAND_WAIT_FOR_SERVERS ? LK_CORE_WAIT_FOR_SERVERS : LK_CORE_WAIT_FOR_CLIENTS, w->now);
+        lk_core_stop(w->core, LK_CORE_WAIT_FOR_CLIENTS, w->now);
         break;
     case LK_COMMAND_END:
         begin_end(w);
         break;
     }
     lk_apply_effects(w);
+    lk_suspend_follow(w);
 }
 
 /* The worker's part is done; the last to leave mails the request to the worker that asked. */
@@ -150,13 +157,28 @@ leave(struct lk_worker *w, struct lk_request *r)
     }
 }
 
+/* Whom a request waits for is told to the client that asked. */
+static void
+tell(struct lk_worker *w, struct lk_request *r)
+{
+    char *lines = lk_request_news(r, w->core, w->now);
+    const struct lk_message news = {.kind = LK_MESSAGE_NEWS, .u.news = {r->client_id, lines}};
+    if (lines && !lk_mailbox_put(lk_master_asker(w->master, r), &news))
+        free(lines);
+}
+
 static bool
 run_request(struct lk_worker *w, struct lk_request *r)
 {
+    if (r->kind == LK_REQUEST_SUSPEND)
+        r->parts[w->number].silent = lk_suspend_done(w);
     bool done = lk_request_run(r, w->core, w->now);
     lk_apply_effects(w);
+    lk_suspend_follow(w);
     if (done)
         leave(w, r);
+    else
+        tell(w, r);
     return done;
 }
 
@@ -190,6 +212,11 @@ take_message(struct lk_worker *w, const struct lk_message *m)
         lk_request_finish(w->host, w->core, m->u.request);
         lk_apply_effects(w);
         break;
+    case LK_MESSAGE_NEWS:
+        lk_request_tell(w->core, m->u.news.client_id, m->u.news.lines);
+        free(m->u.news.lines);
+        lk_apply_effects(w);
+        break;
     case LK_MESSAGE_RELOAD:
     case LK_MESSAGE_STOP:
     case LK_MESSAGE_ENDED:
@@ -220,6 +247,7 @@ on_tick(evutil_socket_t fd, short what, void *arg)
         lk_core_tick(w->core, w->now);
         lk_apply_effects(w);
     }
+    lk_suspend_follow(w);
     LK_LIST_EACH (&w->requests, struct pending, node, p) {
         if (run_request(w, p->request)) {
             lk_list_remove(&w->requests, &p->node);
@@ -240,7 +268,9 @@ drop_message(const struct lk_message *m)
     else if (m->kind == LK_MESSAGE_SETTINGS) {
         lk_settings_unref(m->u.settings);
         lk_tls_unref(m->tls);
-    } else if (m->kind == LK_MESSAGE_ANSWER || (m->kind == LK_MESSAGE_REQUEST && lk_request_leave(m->u.request)))
+    } else if (m->kind == LK_MESSAGE_NEWS)
+        free(m->u.news.lines);
+    else if (m->kind == LK_MESSAGE_ANSWER || (m->kind == LK_MESSAGE_REQUEST && lk_request_leave(m->u.request)))
         lk_request_free(m->u.request);
 }
 

@@ -38,6 +38,7 @@ struct lk_worker {
     struct lk_list conns, deaf, closing, dead; /* struct lk_conn.node */
     struct lk_list todo;                       /* struct lk_conn.todo_node */
     struct lk_list requests;                   /* of the console, that take longer */
+    int64_t suspended_us;                      /* since when SUSPEND holds; 0: it doesn't */
     bool stopping;                             /* ends when the core says so */
     bool ending;                               /* the core is shut down; last bytes leave */
     int64_t ending_us;                         /* since when */

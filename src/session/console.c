@@ -296,6 +296,14 @@ lk_core_console_reply(struct lk_core *core, struct lk_client *client, struct lk_
 }
 
 void
+lk_core_console_news(struct lk_core *core, struct lk_client *client, struct lk_span frames)
+{
+    struct lk_span copy = lk_arena_copy(&core->arena, frames);
+    if (!client->end.dead && copy.n == frames.n)
+        lk_step_send(core, &client->end, copy);
+}
+
+void
 lk_core_console_done(struct lk_core *core, struct lk_client *client)
 {
     if (client->end.dead)

@@ -27,7 +27,14 @@ struct lk_shared {
     uint32_t uid;
 };
 
-enum lk_core_mode { LK_CORE_ACTIVE, LK_CORE_PAUSED, LK_CORE_WAIT_FOR_SERVERS, LK_CORE_WAIT_FOR_CLIENTS };
+/* SUSPENDED: the shell reads no connection that is silent, and time stands still. */
+enum lk_core_mode {
+    LK_CORE_ACTIVE,
+    LK_CORE_PAUSED,
+    LK_CORE_SUSPENDED,
+    LK_CORE_WAIT_FOR_SERVERS,
+    LK_CORE_WAIT_FOR_CLIENTS,
+};
 
 /* A CancelRequest on its way to a server. */
 struct lk_canceller {
@@ -112,12 +119,22 @@ void lk_core_settle(struct lk_core *core);
 /* --- the console --- */
 /* Bytes for a console client: frames of an answer. */
 void lk_core_console_reply(struct lk_core *core, struct lk_client *client, struct lk_span frames);
+/* Notices for a console client, which belong to no answer. */
+void lk_core_console_news(struct lk_core *core, struct lk_client *client, struct lk_span frames);
 /* The command is answered: ReadyForQuery goes out and further commands are read. */
 void lk_core_console_done(struct lk_core *core, struct lk_client *client);
 /* database NULL: all. PAUSE: stop lending; paused when lk_core_paused. */
 void lk_core_pause(struct lk_core *core, const char *database, struct lk_now now);
 bool lk_core_paused(const struct lk_core *core, const char *database);
 void lk_core_resume(struct lk_core *core, const char *database, struct lk_now now);
+/* SUSPEND, of an active core: it lends no more servers. What happens on connections is the shell's, which asks: */
+void lk_core_suspend(struct lk_core *core);
+/* Does SUSPEND concern this end? Not one that logs in, is on the console or carries a cancel. */
+bool lk_core_suspends(const struct lk_end *end);
+/* Has neither it nor the pooler anything to finish: no message half sent on, no cleaning under way? */
+bool lk_core_silent(const struct lk_end *end);
+/* It was not silent in time: it is closed. */
+void lk_core_suspend_late(struct lk_core *core, struct lk_end *end, struct lk_now now);
 /* KILL: closes clients and servers of that database with an error, and pauses it. */
 void lk_core_kill(struct lk_core *core, const char *database, struct lk_now now);
 /* Servers are closed as soon as no client has them. */

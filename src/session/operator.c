@@ -1,4 +1,4 @@
-/* What the operator orders: PAUSE, RESUME, KILL, KILL_CLIENT, RECONNECT, DISABLE, ENABLE, SHUTDOWN. */
+/* What the operator orders: PAUSE, RESUME, SUSPEND, KILL, KILL_CLIENT, RECONNECT, DISABLE, ENABLE, SHUTDOWN. */
 #include "session/step.h"
 
 #include "session/link.h"
@@ -44,7 +44,7 @@ void
 lk_core_resume(struct lk_core *core, const char *database, struct lk_now now)
 {
     core->now = now;
-    if (!database && core->mode == LK_CORE_PAUSED)
+    if (!database && (core->mode == LK_CORE_PAUSED || core->mode == LK_CORE_SUSPENDED))
         core->mode = LK_CORE_ACTIVE;
     lk_names_drop(&core->paused, database);
     LK_LIST_EACH(&core->pools, struct lk_pool, node, pool)
@@ -54,6 +54,44 @@ lk_core_resume(struct lk_core *core, const char *database, struct lk_now now)
         pool->paused = false;
         lk_link_serve(core, pool);
     }
+    lk_link_serve_due(core);
+}
+
+void
+lk_core_suspend(struct lk_core *core)
+{
+    if (core->mode == LK_CORE_ACTIVE)
+        core->mode = LK_CORE_SUSPENDED;
+}
+
+bool
+lk_core_suspends(const struct lk_end *end)
+{
+    const struct lk_client *c = (const struct lk_client *)(const void *)end;
+    if (end->kind == LK_END_CLIENT)
+        return c->state == LK_CLIENT_READY || c->state == LK_CLIENT_WAITING || c->state == LK_CLIENT_LINKED;
+    return end->kind == LK_END_SERVER;
+}
+
+bool
+lk_core_silent(const struct lk_end *end)
+{
+    const struct lk_server *s = (const struct lk_server *)(const void *)end;
+    if (end->kind == LK_END_CLIENT)
+        return ((const struct lk_client *)(const void *)end)->remain == 0;
+    return (s->state == LK_SERVER_IDLE || s->state == LK_SERVER_LINKED) && s->remain == 0;
+}
+
+void
+lk_core_suspend_late(struct lk_core *core, struct lk_end *end, struct lk_now now)
+{
+    struct lk_error e;
+    core->now = now;
+    lk_error_set(&e, "08P01", "suspend_timeout");
+    if (end->kind == LK_END_CLIENT)
+        lk_client_fail(core, (struct lk_client *)(void *)end, &e, LK_REASON_TIMEOUT);
+    else
+        lk_server_close(core, (struct lk_server *)(void *)end, "suspend_timeout", LK_REASON_TIMEOUT, false);
     lk_link_serve_due(core);
 }
 

@@ -135,7 +135,7 @@ lk_server_worn_out(const struct lk_core *core, const struct lk_server *s, const 
     *why = NULL;
     if (s->close_after)
         *why = "no longer wanted";
-    else if (pool->paused || !lk_core_lends(core))
+    else if (pool->paused || (!lk_core_lends(core) && core->mode != LK_CORE_SUSPENDED))
         *why = "paused";
     else if (lk_budget_over(&pool->budgets))
         *why = "above its pool's limit";
@@ -254,6 +254,8 @@ void
 lk_core_tick(struct lk_core *core, struct lk_now now)
 {
     core->now = now;
+    if (core->mode == LK_CORE_SUSPENDED)
+        return;
     LK_LIST_EACH(&core->clients, struct lk_client, node, c) check_client(core, c);
     LK_LIST_EACH(&core->servers, struct lk_server, node, s) check_server(core, s);
     LK_LIST_EACH(&core->cancellers, struct lk_canceller, node, k)

@@ -203,10 +203,6 @@ def test_wait_close_waits_for_servers_that_are_to_be_closed(pg, daemon):
     assert console_error(daemon, "WAIT_CLOSE nowhere") == ("3D000", "no such database: nowhere")
 
 
-def test_suspend_is_refused(daemon):
-    assert console_error(daemon, "SUSPEND") == ("0A000", "SUSPEND is not supported")
-
-
 def test_stats_users_may_use_none_of_them(daemon):
     for command in ("SET verbose = 1", "DISABLE app", "ENABLE app", "KILL_CLIENT 1", "WAIT_CLOSE", "SUSPEND"):
         with pytest.raises(psycopg.Error) as e:

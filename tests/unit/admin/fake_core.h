@@ -37,6 +37,12 @@ lk_core_console_done(struct lk_core *core, struct lk_client *client)
     fake.done++;
 }
 
+void
+lk_core_console_news(struct lk_core *core, struct lk_client *client, struct lk_span frames)
+{
+    lk_buf_add_span(&fake.reply, frames);
+}
+
 static void
 note(const char *what, const char *database)
 {
@@ -49,6 +55,19 @@ lk_core_pause(struct lk_core *core, const char *database, struct lk_now now)
 {
     note("pause", database);
     core->mode = database ? core->mode : LK_CORE_PAUSED;
+}
+
+void
+lk_core_suspend(struct lk_core *core)
+{
+    note("suspend", NULL);
+    core->mode = LK_CORE_SUSPENDED;
+}
+
+bool
+lk_core_stopped(const struct lk_core *core)
+{
+    return fake.paused;
 }
 
 bool

@@ -241,14 +241,169 @@ a_resume_ends_a_pause_that_waits(void **state)
 }
 
 static void
+resume_needs_something_that_is_paused(void **state)
+{
+    struct host *h = *state;
+    ask(h, "RESUME");
+    assert_true(run_all(h));
+    assert_error("55000", "pooler is not paused/suspended");
+    ask(h, "RESUME sales");
+    assert_true(run_all(h));
+    assert_error("55000", "database sales is not paused");
+    for (size_t i = 0; i < 2; i++)
+        lk_names_add(&h->worlds[i]->core.paused, "sales");
+    ask(h, "resume \"sales\";");
+    assert_true(run_all(h));
+    assert_string_equal(fake.database, "sales");
+    assert_tag("RESUME");
+    ask(h, "RESUME");
+    assert_true(run_all(h));
+    assert_string_equal(fake.database, "");
+    assert_tag("RESUME");
+    for (size_t i = 0; i < 2; i++)
+        lk_names_drop(&h->worlds[i]->core.paused, NULL);
+}
+
+static void
+what_is_paused_is_not_paused_again(void **state)
+{
+    struct host *h = *state;
+    const char *const commands[] = {"PAUSE", "KILL", "SUSPEND"};
+    for (size_t i = 0; i < LK_COUNT(commands); i++) {
+        h->worlds[0]->core.mode = h->worlds[1]->core.mode = i == 0 ? LK_CORE_SUSPENDED : LK_CORE_PAUSED;
+        ask(h, commands[i]);
+        assert_true(run_all(h));
+        assert_error("55000", "already suspended/paused");
+        assert_string_equal(fake.last, "");
+    }
+}
+
+static void
+suspend_is_refused_while_a_database_is_paused(void **state)
+{
+    struct host *h = *state;
+    for (size_t i = 0; i < 2; i++)
+        lk_names_add(&h->worlds[i]->core.paused, "sales");
+    ask(h, "SUSPEND");
+    assert_true(run_all(h));
+    assert_error("55000", "cannot suspend with paused databases");
+    for (size_t i = 0; i < 2; i++)
+        lk_names_drop(&h->worlds[i]->core.paused, NULL);
+}
+
+static void
+suspend_waits_until_every_worker_is_silent(void **state)
+{
+    struct host *h = *state;
+    ask(h, "SUSPEND");
+    assert_false(run_all(h));
+    assert_string_equal(fake.last, "suspend");
+    h->broadcast->parts[0].silent = h->broadcast->parts[1].silent = true;
+    assert_true(run_all(h));
+    assert_tag("SUSPEND");
+}
+
+static void
+hold(struct lk_server *s, int64_t key)
+{
+    (void)lk_ledger_lock(&s->ledger, lk_key_bigint(key), LK_MODE_EXCLUSIVE, NULL, NOW);
+}
+
+/* What the client that asked is told now; NULL: nothing. */
+static void
+assert_news(struct host *h, int64_t later_us, const char *wanted)
+{
+    const struct lk_now now = {.mono_us = NOW.mono_us + later_us, .wall_us = NOW.wall_us};
+    char *lines = lk_request_news(h->broadcast, &h->worlds[0]->core, now);
+    if (wanted)
+        assert_string_equal(lines, wanted);
+    else
+        assert_null(lines);
+    free(lines);
+}
+
+static void
+pause_names_the_holders_it_waits_for_and_says_so_again_when_they_change(void **state)
+{
+    struct host *h = *state;
+    struct world *w = h->worlds[0];
+    struct lk_client *c = add_client(w, 17, LK_CLIENT_LINKED, &w->pools[0]);
+    c->who->user = owned("ann");
+    c->who->database = owned("sales");
+    free(c->who->application_name);
+    c->who->application_name = owned("bil\nling");
+    struct lk_server *s = add_server(w, 4, LK_SERVER_LINKED, &w->pools[0], c);
+    ask(h, "PAUSE");
+    assert_false(lk_request_run(h->broadcast, &w->core, NOW));
+    assert_news(h, 0, NULL);
+    hold(s, 9527);
+    assert_news(h, 1, "PAUSE waits for 1 server that session locks keep with its client\n"
+        "client 17 ann@sales (bil?ling) holds 9527 since 2026-11-30 09:15:02.123 UTC\n");
+    hold(s, 9528);
+    assert_news(h, LK_REQUEST_TELL_US, NULL);
+    assert_news(h, LK_REQUEST_TELL_US + 1, "PAUSE waits for 1 server that session locks keep with its client\n"
+        "client 17 ann@sales (bil?ling) holds 9527 and 1 more since 2026-11-30 09:15:02.123 UTC\n");
+    assert_news(h, 10 * LK_REQUEST_TELL_US, NULL);
+    fake.paused = true;
+    assert_true(run_all(h));
+}
+
+static void
+of_many_holders_ten_are_named(void **state)
+{
+    struct host *h = *state;
+    struct world *w = h->worlds[0];
+    for (uint64_t i = 0; i < 13; i++) {
+        struct lk_client *c = add_client(w, 20 + i, LK_CLIENT_LINKED, &w->pools[i == 0]);
+        c->who->user = owned("ann");
+        c->who->database = owned(w->pools[i == 0].route.database);
+        hold(add_server(w, 50 + i, LK_SERVER_LINKED, &w->pools[i == 0], c), (int64_t)i);
+    }
+    w->pools[0].paused = true;
+    ask(h, "PAUSE sales");
+    assert_false(lk_request_run(h->broadcast, &w->core, NOW));
+    char *lines = lk_request_news(h->broadcast, &w->core, NOW);
+    assert_non_null(strstr(lines, "PAUSE waits for 12 servers"));
+    assert_null(strstr(lines, "client 20 "));
+    assert_non_null(strstr(lines, "client 30 "));
+    assert_null(strstr(lines, "client 31 "));
+    assert_non_null(strstr(lines, "\nand 2 others\n"));
+    lk_request_tell(&w->core, h->client->who->id, lines);
+    assert_int_equal(fake.done, 0);
+    fake.done = 1;
+    assert_frames("NNNNNNNNNNNN");
+    free(lines);
+    fake.paused = true;
+    fake.reply.len = 0;
+    assert_true(run_all(h));
+}
+
+static void
+wait_close_names_holders_of_servers_that_are_to_be_closed_only(void **state)
+{
+    struct host *h = *state;
+    struct world *w = h->worlds[0];
+    struct lk_client *c = add_client(w, 17, LK_CLIENT_LINKED, &w->pools[0]);
+    c->who->user = owned("ann");
+    c->who->database = owned("sales");
+    struct lk_server *s = add_server(w, 4, LK_SERVER_LINKED, &w->pools[0], c);
+    hold(s, 1);
+    ask(h, "WAIT_CLOSE");
+    assert_false(lk_request_run(h->broadcast, &w->core, NOW));
+    assert_news(h, 0, NULL);
+    s->close_after = true;
+    assert_news(h, 0, "WAIT_CLOSE waits for 1 server that session locks keep with its client\n"
+        "client 17 ann@sales () holds 1 since 2026-11-30 09:15:02.123 UTC\n");
+    lk_request_free(h->broadcast);
+}
+
+static void
 commands_reach_the_core_with_their_database(void **state)
 {
     struct host *h = *state;
     const struct {
         const char *text, *core, *database, *tag;
     } commands[] = {
-        {"RESUME", "resume", "", "RESUME"},
-        {"resume \"sales\";", "resume", "sales", "RESUME"},
         {"KILL web", "kill", "web", "KILL"},
         {"RECONNECT", "reconnect", "", "RECONNECT"},
         {"DISABLE sales", "disable", "sales", "DISABLE"},
@@ -277,8 +432,6 @@ an_unknown_database_is_told_and_nothing_done(void **state)
     assert_error("08P01", "a database is required");
     ask(h, "DISABLE lockkeeper");
     assert_error("0A000", "DISABLE does not work on the console's database: lockkeeper");
-    ask(h, "SUSPEND");
-    assert_error("0A000", "SUSPEND is not supported");
 }
 
 static void
@@ -369,6 +522,11 @@ shutdown_is_answered_before_it_happens(void **state)
     assert_int_equal(h->stopped, LK_STOP_NOW);
     ask(h, "shutdown wait_for_servers;");
     assert_int_equal(h->stopped, LK_STOP_WAIT_FOR_SERVERS);
+    assert_int_equal(h->broadcast->kind, LK_REQUEST_STOPPING);
+    assert_int_equal(fake.done, 1);
+    fake.paused = true;
+    assert_true(run_all(h));
+    assert_tag("SHUTDOWN");
     ask(h, "SHUTDOWN WAIT_FOR_CLIENTS");
     assert_int_equal(h->stopped, LK_STOP_WAIT_FOR_CLIENTS);
 }
@@ -387,6 +545,13 @@ main(void)
         TEST(who_may_only_look_changes_nothing),
         TEST(pause_waits_until_every_worker_is_idle),
         TEST(a_resume_ends_a_pause_that_waits),
+        TEST(resume_needs_something_that_is_paused),
+        TEST(what_is_paused_is_not_paused_again),
+        TEST(suspend_is_refused_while_a_database_is_paused),
+        TEST(suspend_waits_until_every_worker_is_silent),
+        TEST(pause_names_the_holders_it_waits_for_and_says_so_again_when_they_change),
+        TEST(of_many_holders_ten_are_named),
+        TEST(wait_close_names_holders_of_servers_that_are_to_be_closed_only),
         TEST(commands_reach_the_core_with_their_database),
         TEST(an_unknown_database_is_told_and_nothing_done),
         TEST(a_database_made_by_the_fallback_is_known_where_it_has_a_pool),
