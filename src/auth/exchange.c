@@ -30,7 +30,7 @@ struct lk_exchange {
     struct lk_scram_verifier verifier; /* the user's own with SECRET_SCRAM, else made on the spot or a mock */
     struct lk_buf transcript;          /* SCRAM's AuthMessage as far as it has been said */
     size_t nonce_at, nonce_n;          /* the nonce of both sides in the transcript */
-    bool says_y;                       /* client-first began with "y": the client could do channel binding */
+    char flag;                         /* client-first's about channel binding: see lk_scram_head */
     uint8_t client_key[LK_SCRAM_KEY_BYTES];
     bool proved; /* client_key is the user's */
     char *password;
@@ -65,6 +65,16 @@ malformed(struct lk_exchange *x, struct lk_error *why, const char *detail)
     return LK_AUTH_FAILED;
 }
 
+/* The channel that the client speaks of is not this one: PostgreSQL's words for it. */
+static enum lk_auth_verdict
+unbound(struct lk_exchange *x, struct lk_error *why, const char *what, const char *detail)
+{
+    x->state = DECIDED;
+    lk_error_set(why, "28000", "SCRAM channel binding %s", what);
+    lk_error_detail(why, "%s", detail);
+    return LK_AUTH_FAILED;
+}
+
 static enum lk_auth_verdict
 succeed(struct lk_exchange *x)
 {
@@ -85,9 +95,12 @@ kind_of(const char *secret, struct lk_scram_verifier *verifier)
 static enum lk_auth_verdict
 ask_scram(struct lk_exchange *x, struct lk_buf *out)
 {
-    static const char mechanisms[] = "SCRAM-SHA-256\0"; /* a list, ended by an empty name */
+    static const char mechanisms[] = LK_SCRAM_PLUS "\0" LK_SCRAM_PLAIN "\0"; /* a list, ended by an empty name */
+    struct lk_span offered = lk_span_make(mechanisms, sizeof(mechanisms));
+    if (x->request.binding.n == 0)
+        offered = lk_span_skip(offered, sizeof(LK_SCRAM_PLUS));
     x->state = WANT_SCRAM_FIRST;
-    lk_build_authentication(out, REQUEST_SASL, lk_span_make(mechanisms, sizeof(mechanisms)));
+    lk_build_authentication(out, REQUEST_SASL, offered);
     return LK_AUTH_MORE;
 }
 
@@ -249,7 +262,7 @@ prepare_verifier(struct lk_exchange *x)
 
 /* SASLInitialResponse: the mechanism, a length, client-first. What is wrong with it, or NULL. */
 static const char *
-take_initial(struct lk_span body, struct lk_span *client_first)
+take_initial(const struct lk_exchange *x, struct lk_span body, bool *plus, struct lk_span *client_first)
 {
     struct lk_cursor c = lk_cursor_make(body);
     struct lk_span mechanism = lk_cursor_cstr(&c);
@@ -257,22 +270,26 @@ take_initial(struct lk_span body, struct lk_span *client_first)
     *client_first = lk_cursor_bytes(&c, n < 0 ? SIZE_MAX : (size_t)n);
     if (!lk_cursor_done(&c))
         return "The initial response is incomplete.";
-    return lk_span_is(mechanism, "SCRAM-SHA-256") ? NULL : "The client chose a mechanism that was not offered.";
+    *plus = x->request.binding.n > 0 && lk_span_is(mechanism, LK_SCRAM_PLUS);
+    return *plus || lk_span_is(mechanism, LK_SCRAM_PLAIN) ? NULL : "The client chose a mechanism that was not offered.";
 }
 
-/* Takes the head "n,," or "y,," from client-first, which leaves client-first-bare. */
+/* Takes the head from client-first, which leaves client-first-bare. */
 static const char *
-take_gs2_head(struct lk_exchange *x, struct lk_span *rest)
+take_head(struct lk_exchange *x, bool plus, struct lk_span *rest)
 {
-    if (rest->n < 3 || rest->p[1] != ',')
-        return rest->n > 0 && rest->p[0] == 'p' ? "The client asks for channel binding, which was not offered."
-                                                : "The channel binding flag is missing.";
-    if (rest->p[0] != 'n' && rest->p[0] != 'y')
-        return "The channel binding flag is unknown.";
-    if (rest->p[2] != ',')
-        return "An authorization identity is not supported.";
-    x->says_y = rest->p[0] == 'y';
-    *rest = lk_span_skip(*rest, 3);
+    x->flag = rest->n > 0 ? (char)rest->p[0] : '\0';
+    const char *head = lk_scram_head(x->flag);
+    if (!head)
+        return "The channel binding flag is missing or unknown.";
+    if ((x->flag == 'p') != plus)
+        return plus ? "The client chose a mechanism with channel binding, and asks for none."
+                    : "The client asks for channel binding, and chose a mechanism without it.";
+    size_t n = strlen(head);
+    if (rest->n < n || memcmp(rest->p, head, n) != 0)
+        return plus ? "This type of channel binding, or an authorization identity, is not supported."
+                    : "An authorization identity is not supported.";
+    *rest = lk_span_skip(*rest, n);
     return NULL;
 }
 
@@ -313,11 +330,15 @@ static enum lk_auth_verdict
 on_client_first(struct lk_exchange *x, struct lk_span body, struct lk_buf *out, struct lk_error *why)
 {
     struct lk_span bare, nonce;
-    const char *wrong = take_initial(body, &bare);
-    wrong = wrong ? wrong : take_gs2_head(x, &bare);
+    bool plus;
+    const char *wrong = take_initial(x, body, &plus, &bare);
+    wrong = wrong ? wrong : take_head(x, plus, &bare);
     wrong = wrong ? wrong : take_client_nonce(bare, &nonce);
     if (wrong)
         return malformed(x, why, wrong);
+    if (x->flag == 'y' && x->request.binding.n > 0)
+        return unbound(x, why, "negotiation error",
+            "The client supports channel binding and thinks that the server does not, which offered it.");
     if (!prepare_verifier(x))
         return fail_inside(x, why);
     say_server_first(x, bare, nonce, out);
@@ -327,15 +348,13 @@ on_client_first(struct lk_exchange *x, struct lk_span body, struct lk_buf *out, 
 
 /* client-final: "c=…,r=…[,extensions],p=proof". What is wrong with it, or NULL. */
 static const char *
-take_client_final(
-    const struct lk_exchange *x, struct lk_span body, struct lk_span *without_proof, uint8_t proof[LK_SCRAM_KEY_BYTES])
+take_client_final(const struct lk_exchange *x, struct lk_span body, struct lk_span *bound,
+    struct lk_span *without_proof, uint8_t proof[LK_SCRAM_KEY_BYTES])
 {
     struct lk_span rest = body, value;
     char name;
-    if (!lk_scram_attribute(&rest, &name, &value) || name != 'c')
+    if (!lk_scram_attribute(&rest, &name, bound) || name != 'c')
         return "The channel binding attribute is missing.";
-    if (!lk_span_is(value, x->says_y ? "eSws" : "biws")) /* "y,," and "n,," in base64 */
-        return "The channel binding attribute is not what the first message said.";
     struct lk_span nonce = lk_span_make(x->transcript.data + x->nonce_at, x->nonce_n);
     if (!lk_scram_attribute(&rest, &name, &value) || name != 'r' || !lk_span_eq(value, nonce))
         return "The nonce does not match.";
@@ -353,11 +372,17 @@ take_client_final(
 static enum lk_auth_verdict
 on_client_final(struct lk_exchange *x, struct lk_span body, struct lk_buf *out, struct lk_error *why)
 {
-    struct lk_span without_proof;
+    struct lk_span bound, without_proof;
     uint8_t proof[LK_SCRAM_KEY_BYTES], signature[LK_SCRAM_KEY_BYTES];
-    const char *wrong = take_client_final(x, body, &without_proof, proof);
+    char expected[LK_SCRAM_BOUND_SIZE];
+    const char *wrong = take_client_final(x, body, &bound, &without_proof, proof);
     if (wrong)
         return malformed(x, why, wrong);
+    lk_scram_bound(x->flag, x->request.binding, expected);
+    if (!lk_span_is(bound, expected) && x->flag == 'p')
+        return unbound(x, why, "check failed", "The client was shown another certificate than the server's.");
+    if (!lk_span_is(bound, expected))
+        return malformed(x, why, "The channel binding attribute is not what the first message said.");
     lk_buf_add_u8(&x->transcript, ',');
     lk_buf_add_span(&x->transcript, without_proof);
     struct lk_span auth_message = lk_buf_span(&x->transcript);

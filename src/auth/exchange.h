@@ -30,6 +30,10 @@ struct lk_auth_request {
      * They differ in their work, and under LK_AUTH_MD5 in their messages. */
     bool mock_scram;
     uint32_t scram_iterations; /* for verifiers made on the spot and for mocks */
+    /* The hash of the certificate that the client was shown (RFC 5929, tls-server-end-point), to which SCRAM can bind
+     * the login; borrowed for the exchange's life. Empty: none, and SCRAM-SHA-256-PLUS is not offered. At most
+     * LK_SCRAM_BINDING_MAX bytes. */
+    struct lk_span binding;
 };
 
 enum lk_auth_verdict { LK_AUTH_MORE, LK_AUTH_OK, LK_AUTH_FAILED };

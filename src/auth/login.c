@@ -1,5 +1,6 @@
 #include "auth/login.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include <openssl/crypto.h>
@@ -20,8 +21,6 @@ enum {
 };
 
 #define NONCE_SIZE (LK_SCRAM_NONCE_BYTES / 3 * 4 + 1)
-#define GS2_HEAD "n,,"
-#define GS2_HEAD_BASE64 "biws"
 
 /* Where a SASL exchange stands; NO_SASL also after an md5 or plain answer. */
 enum state { NO_SASL, SENT_FIRST, SENT_FINAL, SERVER_PROVED };
@@ -33,6 +32,9 @@ struct lk_login {
     bool key_given;                 /* key came with the credentials */
     struct lk_scram_client_key key; /* the one given, later the one that is used */
     char nonce[NONCE_SIZE];
+    uint8_t binding[LK_SCRAM_BINDING_MAX];
+    size_t binding_n;
+    char flag;                /* what is said about channel binding: see lk_scram_head */
     struct lk_buf transcript; /* SCRAM's AuthMessage as far as it has been said */
 };
 
@@ -47,6 +49,10 @@ lk_login_new(const struct lk_login_credentials *c, const uint8_t nonce[LK_SCRAM_
         l->key = *c->client_key;
     }
     lk_scram_base64(lk_span_make(nonce, LK_SCRAM_NONCE_BYTES), l->nonce);
+    assert(c->binding.n <= sizeof(l->binding));
+    l->binding_n = c->binding.n;
+    if (l->binding_n > 0)
+        memcpy(l->binding, c->binding.p, l->binding_n);
     return l;
 }
 
@@ -129,24 +135,32 @@ on_md5(struct lk_login *l, struct lk_span salt, struct lk_buf *out, struct lk_er
     return LK_AUTH_MORE;
 }
 
+static bool
+offers(struct lk_span mechanisms, const char *name)
+{
+    struct lk_cursor c = lk_cursor_make(mechanisms);
+    struct lk_span m = lk_cursor_cstr(&c);
+    while (m.n > 0 && !lk_span_is(m, name))
+        m = lk_cursor_cstr(&c);
+    return m.n > 0;
+}
+
 static enum lk_auth_verdict
 on_sasl(struct lk_login *l, struct lk_span mechanisms, struct lk_buf *out, struct lk_error *why)
 {
     if (l->state != NO_SASL)
         return broken(l, why, "it began SASL twice");
-    struct lk_cursor c = lk_cursor_make(mechanisms);
-    struct lk_span name = lk_cursor_cstr(&c);
-    while (name.n > 0 && !lk_span_is(name, "SCRAM-SHA-256"))
-        name = lk_cursor_cstr(&c);
-    if (name.n == 0)
+    bool plus = l->binding_n > 0 && offers(mechanisms, LK_SCRAM_PLUS);
+    if (!plus && !offers(mechanisms, LK_SCRAM_PLAIN))
         return refused(l, why, "it offers no SASL mechanism but ones that are not supported here");
     const char *missing;
     if (!plaintext(l, &missing) && !l->key_given)
         return refused(l, why, missing);
+    l->flag = plus ? 'p' : l->binding_n > 0 ? 'y' : 'n';
     lk_buf_add_format(&l->transcript, "n=,r=%s", l->nonce);
     struct lk_buf first = {0};
-    lk_buf_add_format(&first, GS2_HEAD "n=,r=%s", l->nonce);
-    lk_build_sasl_initial(out, "SCRAM-SHA-256", lk_buf_span(&first));
+    lk_buf_add_format(&first, "%sn=,r=%s", lk_scram_head(l->flag), l->nonce);
+    lk_build_sasl_initial(out, plus ? LK_SCRAM_PLUS : LK_SCRAM_PLAIN, lk_buf_span(&first));
     out->failed |= first.failed | l->transcript.failed;
     lk_buf_clear(&first);
     l->state = SENT_FIRST;
@@ -207,7 +221,9 @@ on_sasl_continue(struct lk_login *l, struct lk_span text, struct lk_buf *out, st
     struct lk_buf *t = &l->transcript, final = {0};
     lk_buf_add_u8(t, ',');
     lk_buf_add_span(t, text);
-    lk_buf_add_format(&final, "c=" GS2_HEAD_BASE64 ",r=");
+    char bound[LK_SCRAM_BOUND_SIZE];
+    lk_scram_bound(l->flag, lk_span_make(l->binding, l->binding_n), bound);
+    lk_buf_add_format(&final, "c=%s,r=", bound);
     lk_buf_add_span(&final, first.nonce);
     lk_buf_add_u8(t, ',');
     lk_buf_add_span(t, lk_buf_span(&final));

@@ -9,6 +9,10 @@ struct lk_login_credentials {
     const char *secret; /* plaintext, md5… or SCRAM-SHA-256$… ; NULL: none known */
     const struct lk_scram_client_key
         *client_key; /* or NULL; used when the server's salt and iterations are the verifier's */
+    /* The hash of the server's certificate (RFC 5929, tls-server-end-point), to which SCRAM binds the login if the server
+     * offers it; one that doesn't is told that we would have, so that it refuses if somebody in between has taken the
+     * offer away. Empty: none. At most LK_SCRAM_BINDING_MAX bytes. */
+    struct lk_span binding;
 };
 
 struct lk_login;

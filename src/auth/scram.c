@@ -1,5 +1,7 @@
 #include "auth/scram.h"
 
+#include <assert.h>
+
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
@@ -178,6 +180,36 @@ lk_scram_proof_check(const struct lk_scram_verifier *verifier, struct lk_span au
         return false;
     xor_into(client_key, proof);
     return sha256(client_key, stored_key) && CRYPTO_memcmp(stored_key, verifier->stored_key, LK_SCRAM_KEY_BYTES) == 0;
+}
+
+const char *
+lk_scram_head(char flag)
+{
+    switch (flag) {
+    case 'n':
+        return "n,,";
+    case 'y':
+        return "y,,";
+    case 'p':
+        return "p=tls-server-end-point,,";
+    default:
+        return NULL;
+    }
+}
+
+void
+lk_scram_bound(char flag, struct lk_span binding, char out[LK_SCRAM_BOUND_SIZE])
+{
+    const char *head = lk_scram_head(flag);
+    size_t n = strlen(head);
+    uint8_t both[LK_SCRAM_BOUND_SIZE / 4 * 3];
+    assert(flag != 'p' || (binding.n > 0 && binding.n <= LK_SCRAM_BINDING_MAX));
+    memcpy(both, head, n);
+    if (flag == 'p') {
+        memcpy(both + n, binding.p, binding.n);
+        n += binding.n;
+    }
+    lk_scram_base64(lk_span_make(both, n), out);
 }
 
 bool

@@ -1,9 +1,12 @@
-/* SCRAM-SHA-256 (RFC 5802, RFC 7677) as PostgreSQL speaks it: user name left empty, no channel binding yet. */
+/* SCRAM-SHA-256 and SCRAM-SHA-256-PLUS (RFC 5802, RFC 7677) as PostgreSQL speaks them: user name left empty, channel
+ * binding of the type tls-server-end-point (RFC 5929). */
 #ifndef LK_AUTH_SCRAM_H
 #define LK_AUTH_SCRAM_H
 
 #include "base/span.h"
 
+#define LK_SCRAM_PLAIN "SCRAM-SHA-256"
+#define LK_SCRAM_PLUS "SCRAM-SHA-256-PLUS"
 #define LK_SCRAM_KEY_BYTES 32
 #define LK_SCRAM_NONCE_BYTES 18
 #define LK_SCRAM_SALT_MAX 64
@@ -11,6 +14,10 @@
 #define LK_SCRAM_ITERATIONS_MAX 1000000u
 /* A key or signature in base64, with its NUL. */
 #define LK_SCRAM_BASE64_SIZE 45
+/* The longest data of a channel binding: a SHA-512 of a certificate. */
+#define LK_SCRAM_BINDING_MAX 64
+/* The attribute "c" in base64, with its NUL. */
+#define LK_SCRAM_BOUND_SIZE 121
 
 /* What a server stores: "SCRAM-SHA-256$<iterations>:<salt>$<StoredKey>:<ServerKey>". */
 struct lk_scram_verifier {
@@ -50,6 +57,12 @@ bool lk_scram_proof_check(const struct lk_scram_verifier *verifier, struct lk_sp
     const uint8_t proof[LK_SCRAM_KEY_BYTES], uint8_t client_key[LK_SCRAM_KEY_BYTES]);
 
 bool lk_scram_hmac(struct lk_span key, struct lk_span data, uint8_t out[LK_SCRAM_KEY_BYTES]);
+
+/* The head of a client's first message (RFC 5802 section 7, gs2-header) by its flag: 'n' the client does no channel
+ * binding, 'y' it would but thinks that the server doesn't, 'p' it does. NULL: no such flag. */
+const char *lk_scram_head(char flag);
+/* The attribute "c" of its last message: that head, with 'p' the binding's data too, in base64. */
+void lk_scram_bound(char flag, struct lk_span binding, char out[LK_SCRAM_BOUND_SIZE]);
 
 /* The next attribute "x=value" of a message and the comma behind it; false: there is none. */
 bool lk_scram_attribute(struct lk_span *rest, char *name, struct lk_span *value);

@@ -533,6 +533,7 @@ lk_conn_shake(struct lk_conn *c)
     case LK_TLS_DONE:
         c->end->tls = lk_tls_name(c->tls);
         c->end->tls_peer_cn = lk_tls_peer_cn(c->tls);
+        c->end->tls_binding = lk_tls_binding(c->tls);
         lk_core_secured(w->core, c->end, w->now);
         lk_apply_effects(w);
         if (c->end)

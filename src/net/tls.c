@@ -27,6 +27,8 @@ struct lk_secure {
     bool shaking, verified, failed, pending;
     char name[64];
     char *peer_cn;     /* owned */
+    uint8_t binding[EVP_MAX_MD_SIZE];
+    unsigned binding_n; /* 0: none */
     const char *ended; /* reads have come to their end, for this reason */
     char why[160];
 };
@@ -395,6 +397,21 @@ common_name(SSL *ssl)
     return name;
 }
 
+/* By the digest of the certificate's own signature, or SHA-256 where that is MD5 or SHA-1. */
+static void
+take_binding(struct lk_secure *x)
+{
+    X509 *cert = SSL_is_server(x->ssl) ? SSL_get_certificate(x->ssl) : SSL_get0_peer_certificate(x->ssl);
+    int digest = NID_undef;
+    if (!cert || X509_get_signature_info(cert, &digest, NULL, NULL, NULL) != 1)
+        return;
+    if (digest == NID_md5 || digest == NID_sha1)
+        digest = NID_sha256;
+    const EVP_MD *hash = digest == NID_undef ? NULL : EVP_get_digestbynid(digest);
+    if (!hash || X509_digest(cert, hash, x->binding, &x->binding_n) != 1)
+        x->binding_n = 0;
+}
+
 enum lk_tls_result
 lk_tls_handshake(struct lk_secure *x, const char **why)
 {
@@ -408,6 +425,8 @@ lk_tls_handshake(struct lk_secure *x, const char **why)
     (void)snprintf(x->name, sizeof(x->name), "%s/%s", SSL_get_version(x->ssl), SSL_get_cipher_name(x->ssl));
     if (x->verified && SSL_get_verify_result(x->ssl) == X509_V_OK)
         x->peer_cn = common_name(x->ssl);
+    take_binding(x);
+    ERR_clear_error();
     return LK_TLS_DONE;
 }
 
@@ -520,4 +539,10 @@ const char *
 lk_tls_peer_cn(const struct lk_secure *x)
 {
     return x->peer_cn;
+}
+
+struct lk_span
+lk_tls_binding(const struct lk_secure *x)
+{
+    return lk_span_make(x->binding, x->binding_n);
 }

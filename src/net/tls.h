@@ -56,5 +56,9 @@ void lk_tls_bye(struct lk_secure *x);
 const char *lk_tls_name(const struct lk_secure *x);
 /* The common name of the peer's certificate, if that was asked for and verified; else NULL. */
 const char *lk_tls_peer_cn(const struct lk_secure *x);
+/* After the handshake: the hash of the certificate that the accepting side showed (RFC 5929 section 4,
+ * tls-server-end-point), the same on both sides if nobody is in between. Empty: its signature has no digest of its own
+ * (Ed25519), and the RFC knows no hash then. */
+struct lk_span lk_tls_binding(const struct lk_secure *x);
 
 #endif

@@ -17,7 +17,10 @@ struct lk_end {
     bool securing;           /* written by the core at TLS, and taken back at lk_core_secured */
     const char *tls;         /* written by the shell: "TLSv1.3/TLS_AES_256_GCM_SHA384"; NULL: in the clear */
     const char *tls_peer_cn; /* written by the shell: common name of the peer's certificate, verified; NULL: none */
-    void *conn;   /* the shell's connection; the core hands it back untouched */
+    /* Written by the shell: what a SCRAM login over this connection is bound to; empty: nothing. Lives as long as the
+     * connection. */
+    struct lk_span tls_binding;
+    void *conn; /* the shell's connection; the core hands it back untouched */
 };
 
 enum lk_effect_kind {

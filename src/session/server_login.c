@@ -154,7 +154,8 @@ begin_login(struct lk_core *core, struct lk_server *s)
 {
     const struct lk_route *route = &s->seat.pool->route;
     const struct lk_key_of_user *k = route->password ? NULL : find_key(core, route->user);
-    struct lk_login_credentials credentials = {.user = route->user, .secret = route->password};
+    struct lk_login_credentials credentials = {
+        .user = route->user, .secret = route->password, .binding = s->end.tls_binding};
     if (!route->password)
         credentials.secret = k && k->password ? k->password : lk_users_secret(core->users, route->user);
     if (k && k->has_key)

@@ -251,6 +251,7 @@ authenticate(struct lk_core *core, struct lk_client *c)
         .mock_key = lk_span_make(core->shared->mock_key, sizeof(core->shared->mock_key)),
         .mock_scram = lk_users_mostly_scram(core->users),
         .scram_iterations = (uint32_t)core->settings->scram_iterations,
+        .binding = c->end.tls_binding,
     };
     core->shared->random(request.random, sizeof(request.random));
     c->exchange = lk_exchange_new(&request, &out, &verdict, &why);

@@ -18,6 +18,13 @@
 static const char *const secrets[] = {"pencil", MD5_SECRET, SCRAM_SECRET, NULL, "", "pen"};
 static const uint8_t nonce[LK_SCRAM_NONCE_BYTES] = "abcdefghijklmnopq";
 
+/* The hash of the certificate that an end of the connection knows. */
+static struct lk_span
+binding(uint8_t choice)
+{
+    return lk_span_str(!(choice & 0x40) ? "" : choice & 0x20 ? "hash of the one certificate" : "hash of another");
+}
+
 static struct lk_auth_request
 request(uint8_t method, uint8_t secret)
 {
@@ -27,7 +34,8 @@ request(uint8_t method, uint8_t secret)
         .random = "0123456789abcdefghijklmnopqrstu",
         .mock_key = lk_span_str("the process's own key"),
         .mock_scram = secret & 0x80,
-        .scram_iterations = 1};
+        .scram_iterations = 1,
+        .binding = binding(secret)};
 }
 
 static void
@@ -66,7 +74,8 @@ login_new(uint8_t secret)
     static struct lk_scram_client_key key;
     if (key.verifier.iterations == 0)
         MUST(lk_scram_client_key_make("pencil", lk_span_str("salt"), 2, &key));
-    const struct lk_login_credentials c = {"ann", secrets[secret % LK_COUNT(secrets)], secret & 0x80 ? &key : NULL};
+    const struct lk_login_credentials c = {
+        "ann", secrets[secret % LK_COUNT(secrets)], secret & 0x80 ? &key : NULL, binding(secret)};
     return lk_login_new(&c, nonce);
 }
 
@@ -138,6 +147,7 @@ against(struct lk_span *in)
     bool right = r.secret && strcmp(r.secret, "pencil") != 0 ? r.secret == secrets[2] : r.secret != NULL;
     MUST(client != LK_AUTH_OK || proved || !change.made);
     MUST(client != LK_AUTH_OK || right || stored % LK_COUNT(secrets) == known % LK_COUNT(secrets));
+    MUST(client != LK_AUTH_OK || !(stored & known & 0x40) || (stored & 0x20) == (known & 0x20));
     lk_exchange_free(x);
     lk_login_free(l);
     lk_buf_clear(&requests);

@@ -1,9 +1,11 @@
 """Certificates for the tests of TLS, made by the openssl command in the run's folder."""
+import contextlib
 import os
 import ssl
 import struct
 import subprocess
 
+import harness
 import rawpg
 from harness import owner
 
@@ -23,6 +25,8 @@ class Certs:
         for user in ("app", "other", "nobody_knows"):
             self.sign(user, "ca", user)
         self.sign("foreign_app", "other_ca", "app")
+        self.sign("sha384", "ca", "localhost", "DNS:localhost,IP:127.0.0.1", digest="sha384")
+        self.authority("ed25519", "ed25519")
 
     def openssl(self, *args):
         subprocess.run(("openssl",) + args, check=True, cwd=self.dir, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
@@ -33,12 +37,13 @@ class Certs:
             os.chmod(path, 0o600)
             os.chown(path, owner().pw_uid, owner().pw_gid)
 
-    def authority(self, name):
-        self.openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "30",
-                     "-subj", "/CN=" + name, "-keyout", name + ".key", "-out", name + ".crt")
+    def authority(self, name, kind="ec"):
+        of_kind = ("-pkeyopt", "ec_paramgen_curve:P-256") if kind == "ec" else ()
+        self.openssl("req", "-x509", "-newkey", kind, *of_kind, "-nodes", "-days", "30", "-subj", "/CN=" + name,
+                     "-keyout", name + ".key", "-out", name + ".crt")
         self.own(name)
 
-    def sign(self, name, by, common_name, names=None):
+    def sign(self, name, by, common_name, names=None, digest="sha256"):
         self.openssl("req", "-new", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
                      "-subj", "/CN=" + common_name, "-keyout", name + ".key", "-out", name + ".csr")
         extra = ()
@@ -47,7 +52,7 @@ class Certs:
                 f.write("subjectAltName = %s\n" % names)
             extra = ("-extfile", name + ".ext")
         self.openssl("x509", "-req", "-in", name + ".csr", "-CA", by + ".crt", "-CAkey", by + ".key", "-CAcreateserial",
-                     "-days", "30", "-out", name + ".crt", *extra)
+                     "-days", "30", "-" + digest, "-out", name + ".crt", *extra)
         self.own(name)
 
     def crt(self, name):
@@ -72,6 +77,22 @@ class Certs:
     def of_client(self, name):
         """What libpq needs to show that certificate."""
         return {"sslcert": self.crt(name), "sslkey": self.key(name)}
+
+
+@contextlib.contextmanager
+def postgres(folder, certs, more_hba="", name="backend"):
+    """A PostgreSQL with ssl = on."""
+    server = harness.Postgres(folder)
+    folder.write(os.path.join(server.data, "pg_hba.conf"), more_hba + harness.HBA + "host all all ::1/128 trust\n")
+    with open(os.path.join(server.data, "postgresql.conf"), "a") as f:
+        f.write("ssl = on\nssl_cert_file = '%s'\nssl_key_file = '%s'\nssl_ca_file = '%s'\n"
+                % (certs.crt(name), certs.key(name), certs.crt("ca")))
+    try:
+        server.start()
+        server.prepare_databases()
+        yield server
+    finally:
+        server.stop()
 
 
 def request(daemon, unix=False):

@@ -299,13 +299,15 @@ def scram_secret(password, iterations=4096, salt=None):
 
 
 class Scram:
-    def __init__(self, password, nonce=None):
-        self.password = password
+    """The client's side. `head` and `binding`: what it says of channel binding, and the data behind it."""
+
+    def __init__(self, password, nonce=None, head="n,,", binding=b""):
+        self.password, self.head, self.binding = password, head, binding
         self.nonce = nonce or base64.b64encode(os.urandom(18)).decode()
 
     def first(self):
         self.bare = "n=,r=" + self.nonce
-        return "n,," + self.bare
+        return self.head + self.bare
 
     def final(self, server_first):
         part = dict(p.split("=", 1) for p in server_first.split(","))
@@ -313,7 +315,8 @@ class Scram:
         self.salt, self.iterations = base64.b64decode(part["s"]), int(part["i"])
         self.salted = hashlib.pbkdf2_hmac("sha256", self.password.encode(), self.salt, self.iterations)
         client_key = hmac.digest(self.salted, b"Client Key", "sha256")
-        without = "c=biws,r=" + part["r"]
+        bound = base64.b64encode(self.head.encode() + self.binding).decode()
+        without = "c=%s,r=%s" % (bound, part["r"])
         self.auth = ",".join([self.bare, server_first, without]).encode()
         signature = hmac.digest(hashlib.sha256(client_key).digest(), self.auth, "sha256")
         proof = bytes(a ^ b for a, b in zip(client_key, signature))

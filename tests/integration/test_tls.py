@@ -28,17 +28,8 @@ def certs(folder):
 @pytest.fixture(scope="module")
 def tls_pg(folder, certs):
     """A PostgreSQL with ssl = on: app2 takes nothing but TLS, and user other there needs its certificate."""
-    server = harness.Postgres(folder)
-    folder.write(os.path.join(server.data, "pg_hba.conf"), WAYS_IN + harness.HBA + "host all all ::1/128 trust\n")
-    with open(os.path.join(server.data, "postgresql.conf"), "a") as f:
-        f.write("ssl = on\nssl_cert_file = '%s'\nssl_key_file = '%s'\nssl_ca_file = '%s'\n"
-                % (certs.crt("backend"), certs.key("backend"), certs.crt("ca")))
-    try:
-        server.start()
-        server.prepare_databases()
+    with tls.postgres(folder, certs, WAYS_IN) as server:
         yield server
-    finally:
-        server.stop()
 
 
 def behind(server, dbname="app", host="127.0.0.1"):

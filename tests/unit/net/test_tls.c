@@ -32,12 +32,12 @@ path_of(const struct fixture *f, const char *name, const char *end, char out[128
     snprintf(out, 128, "%s/%s.%s", f->folder, name, end);
 }
 
-/* A certificate that vouches for itself, and its key, in NAME.crt and NAME.key. */
+/* A certificate that vouches for itself, and its key, which it takes over, in NAME.crt and NAME.key. */
 static void
-make_certificate(const struct fixture *f, const char *name, const void *cn, int cn_length, const char *alternative)
+make_signed(const struct fixture *f, const char *name, EVP_PKEY *key, const EVP_MD *digest, const void *cn,
+    int cn_length, const char *alternative)
 {
     char path[128];
-    EVP_PKEY *key = EVP_EC_gen("P-256");
     X509 *x = X509_new();
     X509_NAME *subject = X509_get_subject_name(x);
     X509_set_version(x, 2);
@@ -53,7 +53,7 @@ make_certificate(const struct fixture *f, const char *name, const void *cn, int 
         X509_add_ext(x, e, -1);
         X509_EXTENSION_free(e);
     }
-    assert_true(X509_sign(x, key, EVP_sha256()) > 0);
+    assert_true(X509_sign(x, key, digest) > 0);
     path_of(f, name, "crt", path);
     FILE *out = fopen(path, "w");
     assert_int_equal(PEM_write_X509(out, x), 1);
@@ -64,6 +64,12 @@ make_certificate(const struct fixture *f, const char *name, const void *cn, int 
     fclose(out);
     X509_free(x);
     EVP_PKEY_free(key);
+}
+
+static void
+make_certificate(const struct fixture *f, const char *name, const void *cn, int cn_length, const char *alternative)
+{
+    make_signed(f, name, EVP_EC_gen("P-256"), EVP_sha256(), cn, cn_length, alternative);
 }
 
 /* --- settings and connections --- */
@@ -160,10 +166,10 @@ static int
 tear_down(void **state)
 {
     struct fixture *f = *state;
-    static const char *const names[] = {"server", "other", "nul"};
+    static const char *const names[] = {"server", "other", "nul", "bound"};
     char path[128];
     drop(f);
-    for (size_t i = 0; i < 3; i++) {
+    for (size_t i = 0; i < LK_COUNT(names); i++) {
         path_of(f, names[i], "crt", path);
         unlink(path);
         path_of(f, names[i], "key", path);
@@ -383,6 +389,57 @@ a_name_with_a_nul_in_it_is_nobodys(void **state)
     assert_null(lk_tls_peer_cn(f->server));
 }
 
+/* Both sides have the hash of that certificate; digest NULL: none. */
+static void
+assert_bound(const struct fixture *f, const char *name, const EVP_MD *digest)
+{
+    char path[128];
+    uint8_t hash[EVP_MAX_MD_SIZE];
+    unsigned n = 0;
+    path_of(f, name, "crt", path);
+    FILE *in = fopen(path, "r");
+    X509 *x = PEM_read_X509(in, NULL, NULL, NULL);
+    fclose(in);
+    if (digest)
+        assert_int_equal(X509_digest(x, digest, hash, &n), 1);
+    X509_free(x);
+    assert_true(lk_span_eq(lk_tls_binding(f->server), lk_span_make(hash, n)));
+    assert_true(lk_span_eq(lk_tls_binding(f->client), lk_span_make(hash, n)));
+}
+
+/* The client shows a certificate of its own, which is not the one that counts. */
+#define BOUND                                                                                                          \
+    "client_tls_key_file = @/bound.key\nclient_tls_cert_file = @/bound.crt\nclient_tls_sslmode = verify-ca\n"          \
+    "client_tls_ca_file = @/other.crt\nserver_tls_sslmode = require\nserver_tls_cert_file = @/other.crt\n"             \
+    "server_tls_key_file = @/other.key\nclient_tls_protocols = "
+
+static void
+both_sides_bind_to_the_certificate_that_was_shown_by_its_own_digest(void **state)
+{
+    struct fixture *f = *state;
+    static const struct {
+        const char *type, *signature, *hash;
+    } cases[] = {
+        {"EC", "SHA256", "SHA256"},
+        {"EC", "SHA384", "SHA384"},
+        {"EC", "SHA512", "SHA512"},
+        {"EC", "SHA1", "SHA256"},
+        {"RSA", "SHA512", "SHA512"},
+        {"ED25519", NULL, NULL},
+    };
+    for (size_t i = 0; i < LK_COUNT(cases) * 2; i++) {
+        const char *type = cases[i / 2].type, *signature = cases[i / 2].signature, *hash = cases[i / 2].hash;
+        EVP_PKEY *key = strcmp(type, "EC") == 0    ? EVP_EC_gen("P-256")
+                        : strcmp(type, "RSA") == 0 ? EVP_RSA_gen(2048)
+                                                   : EVP_PKEY_Q_keygen(NULL, NULL, type);
+        make_signed(f, "bound", key, signature ? EVP_get_digestbyname(signature) : NULL, "localhost", -1, NULL);
+        connect_as(f, i % 2 ? BOUND "tlsv1.2\n" : BOUND "tlsv1.3\n", "localhost");
+        assert_int_equal(lk_tls_binding(f->server).n, 0);
+        assert_null(shake(f));
+        assert_bound(f, "bound", hash ? EVP_get_digestbyname(hash) : NULL);
+    }
+}
+
 static void
 each_mistake_is_told(void **state)
 {
@@ -466,6 +523,7 @@ main(void)
         TLS_TEST(the_servers_name_is_checked_under_verify_full_only),
         TLS_TEST(a_clients_common_name_is_known_once_it_is_verified),
         TLS_TEST(a_name_with_a_nul_in_it_is_nobodys),
+        TLS_TEST(both_sides_bind_to_the_certificate_that_was_shown_by_its_own_digest),
         TLS_TEST(each_mistake_is_told),
         TLS_TEST(words_for_ciphers_and_key_exchange_are_understood),
         TLS_TEST(connections_outlive_the_settings_they_were_made_from),

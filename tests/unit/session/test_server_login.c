@@ -196,14 +196,15 @@ a_server_on_the_unix_socket_is_not_asked_for_tls(void **state)
 
 /* Plays a server with that secret against Lockkeeper's login as sue; true: it got in. */
 static bool
-server_lets_in(struct world *w, enum lk_auth_method method, const char *secret)
+server_lets_in_bound(struct world *w, enum lk_auth_method method, const char *secret, const char *binding)
 {
     struct lk_auth_request request = {.method = method,
         .user = "sue",
         .secret = secret,
         .random = "0123456789abcdefghijklmnopqrstu",
         .mock_key = lk_span_str("key"),
-        .scram_iterations = 4096};
+        .scram_iterations = 4096,
+        .binding = lk_span_str(binding)};
     struct lk_buf out = {0};
     struct lk_error why;
     enum lk_auth_verdict verdict;
@@ -223,6 +224,30 @@ server_lets_in(struct world *w, enum lk_auth_method method, const char *secret)
     lk_buf_clear(&out);
     lk_exchange_free(x);
     return verdict == LK_AUTH_OK && !w->server_closed;
+}
+
+static bool
+server_lets_in(struct world *w, enum lk_auth_method method, const char *secret)
+{
+    return server_lets_in_bound(w, method, secret, "");
+}
+
+static void
+a_login_to_a_server_over_tls_is_bound_to_its_certificate(void **state)
+{
+    static const char *const hashes[] = {"its own hash", "another's hash"};
+    for (size_t i = 0; i < LK_COUNT(hashes); i++) {
+        struct world *w = world_new("plain", "server_tls_sslmode = prefer\n");
+        accept_one(w);
+        play_login(w, "sue", "pencil");
+        server_opens(w);
+        lk_buf_clear(&w->to_server);
+        server_answers(w, "S");
+        w->server->tls_binding = lk_span_str("its own hash");
+        server_is_secured(w);
+        assert_int_equal(server_lets_in_bound(w, LK_AUTH_SCRAM, "pencil", hashes[i]), i == 0);
+        world_free(w);
+    }
 }
 
 static void
@@ -296,6 +321,7 @@ main(void)
         cmocka_unit_test(nothing_that_stands_behind_the_answer_to_an_ssl_request_is_believed),
         cmocka_unit_test(nothing_is_believed_before_the_handshake_is_over),
         cmocka_unit_test(a_server_on_the_unix_socket_is_not_asked_for_tls),
+        cmocka_unit_test(a_login_to_a_server_over_tls_is_bound_to_its_certificate),
         cmocka_unit_test(a_second_client_is_welcomed_without_another_server),
         cmocka_unit_test(the_servers_refusal_reaches_those_who_wait_and_is_remembered),
         cmocka_unit_test(a_connection_that_fails_is_told_to_who_waited_and_to_who_comes_after),

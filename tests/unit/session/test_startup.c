@@ -155,6 +155,26 @@ a_certificate_is_a_login_of_the_user_it_names(void **state)
 }
 
 static void
+scram_over_tls_offers_to_bind_to_the_certificate_that_was_shown(void **state)
+{
+    static const char both[] = "\0\0\0\x0aSCRAM-SHA-256-PLUS\0SCRAM-SHA-256\0";
+    struct world *w = world_new("scram-sha-256", TLS_FILES "client_tls_sslmode = allow\n");
+    struct lk_buf b = {0};
+    accept_one(w);
+    lk_build_ssl_request(&b);
+    say(w, &b);
+    w->client->tls_binding = lk_span_str("a hash of the certificate");
+    secured(w, w->client, NULL);
+    lk_buf_clear(&w->to_client);
+    SAY_STARTUP(w, "user", "sue", "database", "shop");
+    assert_true(lk_span_eq(got(w, 'R'), lk_span_make(both, sizeof(both))));
+    accept_one(w);
+    SAY_STARTUP(w, "user", "sue", "database", "shop");
+    assert_true(lk_span_eq(got(w, 'R'), lk_span_make("\0\0\0\x0aSCRAM-SHA-256\0", 19)));
+    world_free(w);
+}
+
+static void
 data_behind_an_encryption_request_is_never_read(void **state)
 {
     struct world *w = world_new("trust", "");
@@ -381,6 +401,7 @@ main(void)
         cmocka_unit_test(a_startup_packet_without_its_closing_zero_is_refused),
         cmocka_unit_test(encryption_is_declined_once_each_and_the_startup_goes_on),
         cmocka_unit_test(tls_is_given_where_it_is_offered),
+        cmocka_unit_test(scram_over_tls_offers_to_bind_to_the_certificate_that_was_shown),
         cmocka_unit_test(data_behind_an_ssl_request_that_would_be_granted_is_never_read),
         cmocka_unit_test(where_tls_is_required_plain_clients_are_refused_but_not_on_the_unix_socket),
         cmocka_unit_test(a_certificate_is_a_login_of_the_user_it_names),
