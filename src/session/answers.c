@@ -143,6 +143,8 @@ on_error(struct lk_core *core, struct lk_server *s, struct lk_span whole, struct
         return;
     if (r->kind == LK_REPLY_EXECUTE && r->purpose == LK_FOR_CLIENT)
         lk_evidence_ran(core, s, r);
+    if (r->kind == LK_REPLY_BIND && r->purpose == LK_FOR_CLIENT)
+        lk_evidence_bound(core, s, r);
     skip_to_sync(s);
 }
 
@@ -352,6 +354,11 @@ on_answer(struct lk_core *core, struct lk_server *s, struct lk_frame *f, struct 
         pop(core, s);
         return true;
     case '2':
+        if (r->purpose == LK_FOR_CLIENT)
+            lk_evidence_bound(core, s, r);
+        pass(core, s, r, whole);
+        pop(core, s);
+        return true;
     case '3':
     case 'n':
         pass(core, s, r, whole);

@@ -4,6 +4,14 @@
 #include "session/step.h"
 
 static void
+bound_clear(struct lk_run *run)
+{
+    if (run->bound)
+        lk_analysis_unref(run->bound);
+    run->bound = NULL;
+}
+
+static void
 suspect_clear(struct lk_suspect *x)
 {
     lk_text_unref(x->text);
@@ -19,6 +27,7 @@ lk_evidence_reset(struct lk_server *s)
         suspect_clear(&run->first);
     for (uint32_t i = 0; i < named; i++)
         suspect_clear(&run->suspects[i]);
+    bound_clear(run);
     run->texts = 0;
     run->suspect_count = 0;
     run->first_pending = false;
@@ -73,6 +82,8 @@ lk_evidence_ran(struct lk_core *core, struct lk_server *s, const struct lk_reply
 {
     struct lk_run *run = &s->run;
     const struct lk_analysis *a = r->analysis;
+    if (run->bound == a)
+        bound_clear(run);
     if (r->vouched) {
         run->texts++;
         return;
@@ -106,6 +117,25 @@ lk_evidence_ran(struct lk_core *core, struct lk_server *s, const struct lk_reply
     judge(core, s, x, false);
 }
 
+/* Planned but not executed: that is no evidence, but a suspect. */
+static void
+bound_ran(struct lk_core *core, struct lk_server *s)
+{
+    struct lk_analysis *bound = s->run.bound;
+    if (!bound)
+        return;
+    s->run.bound = NULL;
+    lk_evidence_ran(core, s, &(struct lk_reply){.kind = LK_REPLY_BIND, .failed = true, .analysis = bound});
+    lk_analysis_unref(bound);
+}
+
+void
+lk_evidence_bound(struct lk_core *core, struct lk_server *s, const struct lk_reply *r)
+{
+    bound_ran(core, s);
+    s->run.bound = r->analysis ? lk_analysis_ref(r->analysis) : NULL;
+}
+
 void
 lk_evidence_unanswered(struct lk_core *core, struct lk_server *s)
 {
@@ -133,6 +163,7 @@ void
 lk_evidence_rest(struct lk_core *core, struct lk_server *s)
 {
     struct lk_run *run = &s->run;
+    bound_ran(core, s);
     if (!run->first_pending)
         return;
     run->first_pending = false;

@@ -7,6 +7,9 @@
 
 /* A client's text ran to its end or failed. */
 void lk_evidence_ran(struct lk_core *core, struct lk_server *s, const struct lk_reply *r);
+/* A client's Bind is done, or failed while its statement was planned. Planning calls functions that are said to be IMMUTABLE
+ * or STABLE, whatever they do: what is bound and then not executed is a suspect too. */
+void lk_evidence_bound(struct lk_core *core, struct lk_server *s, const struct lk_reply *r);
 /* A further text is about to run: the first one was not alone. */
 void lk_evidence_company(struct lk_core *core, struct lk_server *s);
 /* The server will be given up with texts of the client's unanswered: what touches among them did is not known. */

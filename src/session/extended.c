@@ -343,10 +343,13 @@ lk_extended_bind(
         struct lk_span params = there.n == total ? m->rest : lk_span_make(NULL, 0);
         watch = lk_watch_bind(st->analysis, params, st->type_count, st->types, &failed);
     }
-    if (failed || !push(s, LK_REPLY_BIND, LK_FOR_CLIENT, mapped ? st : NULL, NULL)) {
+    struct lk_reply *r = failed ? NULL : push(s, LK_REPLY_BIND, LK_FOR_CLIENT, mapped ? st : NULL, NULL);
+    if (!r) {
         lk_watch_free(watch);
         return LK_EXTENDED_NO_MEMORY;
     }
+    r->analysis = st ? lk_analysis_ref(st->analysis) : NULL;
+    s->reset_fresh = false;
     portal_open(c, m->portal, st ? st->analysis : NULL, watch);
     c->pool->stats.binds++;
     if (!mapped)

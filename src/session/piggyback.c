@@ -62,7 +62,7 @@ bool
 lk_piggyback_sync(struct lk_core *core, struct lk_server *s)
 {
     struct lk_reply *execute = NULL;
-    uint32_t n = s->replies.count;
+    uint32_t n = s->replies.count, bound = 0;
     if (n == 0 || n > BATCH_MAX || s->replies.skipping || !free_but_for_this(core, s))
         return false;
     for (uint32_t i = 0; i < n; i++) {
@@ -70,7 +70,8 @@ lk_piggyback_sync(struct lk_core *core, struct lk_server *s)
         bool known = r->purpose == LK_FOR_CLIENT || r->purpose == LK_FOR_PREPARE || r->purpose == LK_FOR_EVICT;
         bool batch = r->kind == LK_REPLY_PARSE || r->kind == LK_REPLY_BIND || r->kind == LK_REPLY_DESCRIBE ||
                      r->kind == LK_REPLY_CLOSE || r->kind == LK_REPLY_EXECUTE;
-        if (!known || !batch || (r->kind == LK_REPLY_EXECUTE && execute))
+        bound += r->kind == LK_REPLY_BIND;
+        if (!known || !batch || bound > 1 || (r->kind == LK_REPLY_EXECUTE && execute))
             return false;
         if (r->kind == LK_REPLY_EXECUTE)
             execute = r;

@@ -47,7 +47,7 @@ struct lk_reply {
     bool vouched;                   /* QUERY, EXECUTE: trusted when it was sent, and a reset went right behind it */
     bool failed;                    /* an ErrorResponse has come for it */
     bool no_rows;                   /* its last tag says 0 rows */
-    struct lk_analysis *analysis;   /* QUERY, EXECUTE of the client: what runs; a reference. NULL: not known */
+    struct lk_analysis *analysis;   /* QUERY, BIND, EXECUTE of the client: what runs; a reference. NULL: not known */
     struct lk_watch *watch;         /* owned; NULL: no touch */
     struct lk_statement *statement; /* PARSE, CLOSE, and BIND, DESCRIBE of a mapped one: a reference or NULL */
     char *name;                     /* PARSE, CLOSE: the client's name for it; owned; NULL: unnamed */

@@ -62,6 +62,7 @@ struct lk_run {
     uint32_t texts;       /* how many, trusted ones too */
     struct lk_suspect first; /* the only one so far; judged when a second comes or at ReadyForQuery */
     bool first_pending;
+    struct lk_analysis *bound; /* what was bound last and has not been executed; a reference; NULL: nothing */
     struct lk_suspect suspects[LK_SUSPECTS];
     uint32_t suspect_count; /* may exceed LK_SUSPECTS: the rest is not named */
     bool began_exact;     /* the ledger was exactly zero at its start */
