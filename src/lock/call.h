@@ -67,18 +67,47 @@ struct lk_call {
     struct lk_place place;
 };
 
-/* One statement of a text. A statement that is no touch has touch = false and no calls. */
+/* What was found in a statement. All but XACT make it a touch. */
+enum lk_find {
+    LK_FIND_LOCK = 1,     /* a session-level lock or try, by its own name */
+    LK_FIND_UNLOCK = 2,   /* an unlock, by its own name */
+    LK_FIND_XACT = 4,     /* a transaction-level function */
+    LK_FIND_FOREIGN = 8,  /* a function of such a name in another schema */
+    LK_FIND_STRING = 16,  /* a string that speaks of session locks: dynamic SQL, the body of a DO */
+    LK_FIND_EXECUTE = 32, /* EXECUTE of a statement whose text stands elsewhere */
+};
+#define LK_FIND_TOUCHES ((unsigned)~LK_FIND_XACT)
+
+/* One statement of a text. Only an exact one has calls. */
 struct lk_plan_statement {
-    bool touch;
-    bool exact; /* the answer tells: one row, these calls */
+    unsigned finds; /* bits of enum lk_find */
+    bool exact;     /* the answer tells: one row, these calls */
     uint16_t columns;
     uint16_t call_count;
     struct lk_call *calls; /* owned */
 };
 
+/* May it change session locks? */
+static inline bool
+lk_plan_touches(const struct lk_plan_statement *s)
+{
+    return s->finds & LK_FIND_TOUCHES;
+}
+
+/* Why a text is not parsed. */
+enum lk_unparsed {
+    LK_UNPARSED_NOT, /* it is */
+    LK_UNPARSED_SYNTAX,
+    LK_UNPARSED_LONG,     /* more than LK_SQL_TEXT_MAX */
+    LK_UNPARSED_TOKENS,   /* more than LK_SQL_TOKENS_MAX */
+    LK_UNPARSED_STRINGS,  /* standard_conforming_strings is off */
+    LK_UNPARSED_ENCODING, /* the client's encoding is not ASCII-safe */
+};
+
 /* Immutable once made. */
 struct lk_plan {
-    uint16_t count;                       /* statements; 0: it could not be parsed, all of it is one unsure touch */
+    enum lk_unparsed unparsed;            /* if so, count is 0 and all of it is one unsure touch */
+    uint16_t count;                       /* statements */
     struct lk_plan_statement *statements; /* owned */
 };
 

@@ -278,7 +278,7 @@ void
 lk_watch_complete(struct lk_watch *w, struct lk_ledger *l, bool suspended, struct lk_now now)
 {
     const struct lk_plan_statement *s = statement_at(w, w->statement);
-    bool touch = w->fcall || !w->analysis || w->analysis->plan->count == 0 || !s || s->touch;
+    bool touch = w->fcall || !w->analysis || w->analysis->plan->count == 0 || !s || lk_plan_touches(s);
     bool exact = (w->fcall || (s && s->exact)) && w->rows == 1 && !w->types_bad && !suspended && !w->limited;
     uint16_t count;
     struct lk_watched_call *call = current_calls(w, &count);
@@ -297,6 +297,6 @@ void
 lk_watch_failed(struct lk_watch *w, struct lk_ledger *l)
 {
     const struct lk_plan_statement *s = statement_at(w, w->statement);
-    if (w->fcall || !s || s->touch)
+    if (w->fcall || !s || lk_plan_touches(s))
         lk_ledger_doubt(l, LK_UNSURE_ERROR);
 }

@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "sql/fingerprint.h"
 #include "sql/gate.h"
+#include "sql/lint.h"
 #include "sql/recognise.h"
 
 /* A quoted or unquoted name as PostgreSQL keeps it. Owner: the caller. */
@@ -40,10 +41,14 @@ no_inner_semicolon(struct lk_span sql)
     return true;
 }
 
-static bool
-sure(struct lk_sql_mode mode, struct lk_span sql)
+static enum lk_unparsed
+why_not(struct lk_sql_mode mode, struct lk_span sql)
 {
-    return mode.standard_strings && mode.ascii_safe && sql.n <= LK_SQL_TEXT_MAX;
+    if (!mode.standard_strings)
+        return LK_UNPARSED_STRINGS;
+    if (!mode.ascii_safe)
+        return LK_UNPARSED_ENCODING;
+    return sql.n > LK_SQL_TEXT_MAX ? LK_UNPARSED_LONG : LK_UNPARSED_NOT;
 }
 
 static void
@@ -51,12 +56,13 @@ read_words(struct lk_analysis *a, const struct lk_fingerprint *f, struct lk_span
 {
     a->fingerprint = f->hash;
     a->single = f->single && sql.n <= LK_SQL_TEXT_MAX;
-    if (!sure(mode, sql)) {
+    if (why_not(mode, sql) != LK_UNPARSED_NOT) {
         a->single = a->single && no_inner_semicolon(sql);
         a->trust = LK_TRUST_NEVER;
     } else if (f->single && lk_verb_harmless(&f->first)) {
         a->trust = LK_TRUST_ALWAYS;
     }
+    a->lints = lk_lint_words(&f->first);
     if (!a->single)
         return;
     a->plain = a->trust != LK_TRUST_NEVER && lk_verb_plain(&f->first);
@@ -94,7 +100,15 @@ lk_analysis_finish(struct lk_span sql, struct lk_sql_mode mode, const struct lk_
     read_words(a, f, sql, mode);
     if (a->trust == LK_TRUST_ALWAYS || !lk_gate(sql))
         return a;
-    a->plan = a->trust == LK_TRUST_NEVER ? lk_recognise_unsure() : lk_recognise(lk_span_make(text->sql, text->n));
+    enum lk_unparsed why = why_not(mode, sql);
+    if (why != LK_UNPARSED_NOT) {
+        a->plan = lk_recognise_unsure(why);
+        return a;
+    }
+    struct lk_recognised found = lk_recognise(lk_span_make(text->sql, text->n));
+    a->plan = found.plan;
+    a->creates = found.creates;
+    a->lints |= found.lints;
     return a;
 }
 
@@ -118,5 +132,6 @@ lk_analysis_unref(struct lk_analysis *a)
     lk_plan_free(plan.own);
     lk_text_unref(a->text);
     free(a->verb_name);
+    lk_recognise_free_names(a->creates);
     free(a);
 }

@@ -23,9 +23,12 @@ struct lk_analysis {
     enum lk_trust_class trust;
     enum lk_verb verb;
     char *verb_name; /* DEALLOCATE's statement name, unquoted; owned; NULL for other verbs and DEALLOCATE ALL */
-    bool plain; /* one statement that begins SELECT, INSERT, UPDATE, DELETE, MERGE, VALUES, TABLE or WITH */
+    bool plain;      /* one statement that begins SELECT, INSERT, UPDATE, DELETE, MERGE, VALUES, TABLE or WITH */
     bool single;     /* certainly one statement: no ';' but at its end */
+    unsigned lints;  /* bits of enum lk_lint, sql/lint.h */
     const struct lk_plan *plan; /* owned; NULL: no touch */
+    char **creates;             /* owned: the names, without schema, of functions that it creates and that touch session
+                                   locks when they are called; ends with NULL; NULL: none */
 };
 
 /* How the server that the text goes to reads it. */
@@ -53,9 +56,10 @@ struct lk_analysis_cache *lk_analysis_cache_new(size_t max_bytes, struct lk_hash
 void lk_analysis_cache_free(struct lk_analysis_cache *c);
 /* As lk_analysis_make; returns a reference of the caller's. */
 struct lk_analysis *lk_analysis_cache_get(struct lk_analysis_cache *c, struct lk_span sql, struct lk_sql_mode mode);
-/* The same, but for a text that is no touch, has no comment and was not seen before, the analysis may be that of another
- * text of the same fingerprint: all but its constants is right. For texts that are sent once and whose constants nobody
- * will ask for. */
-struct lk_analysis *lk_analysis_cache_get_alike(struct lk_analysis_cache *c, struct lk_span sql, struct lk_sql_mode mode);
+/* The same, but for a text that is no touch, has no comment and was not seen before, the analysis may be that of
+ * another text of the same fingerprint: all but its constants is right. For texts that are sent once and whose
+ * constants nobody will ask for. */
+struct lk_analysis *lk_analysis_cache_get_alike(
+    struct lk_analysis_cache *c, struct lk_span sql, struct lk_sql_mode mode);
 
 #endif

@@ -26,9 +26,9 @@ struct entry {
 struct lk_analysis_cache {
     struct lk_hash_key key;
     size_t max_bytes, bytes;
-    size_t mask;            /* buckets - 1 */
-    struct lk_list recent;  /* the least recently used first */
-    struct entry **buckets; /* owned */
+    size_t mask;                            /* buckets - 1 */
+    struct lk_list recent;                  /* the least recently used first */
+    struct entry **buckets;                 /* owned */
     struct lk_analysis *alike[ALIKE_SLOTS]; /* references, by fingerprint: one text stands for all of its shape */
     uint64_t seen[SEEN_SLOTS];              /* hashes of texts that came lately and were not kept */
 };
@@ -80,6 +80,8 @@ bytes_of(const struct lk_analysis *a)
     size_t n = sizeof(struct entry) + sizeof(*a) + sizeof(*a->text) + a->text->n + 1;
     if (a->verb_name)
         n += strlen(a->verb_name) + 1;
+    for (size_t i = 0; a->creates && a->creates[i]; i++)
+        n += strlen(a->creates[i]) + 1 + sizeof(char *);
     if (!a->plan)
         return n;
     n += sizeof(*a->plan);

@@ -4,6 +4,7 @@
 
 #include "base/mem.h"
 #include "sql/place.h"
+#include "sql/tree.h"
 
 /* A key as the server will compute it. */
 struct value {
@@ -13,12 +14,6 @@ struct value {
     uint32_t innermost; /* the first cast put on a parameter; 0: none */
     uint32_t type;      /* as the server sees the whole; 0: not known, so the function's own */
 };
-
-static const char *
-string_of(const PgQuery__Node *n)
-{
-    return n->node_case == PG_QUERY__NODE__NODE_STRING ? n->string->sval : "";
-}
 
 /* The OID of a built-in type that the white list knows; 0: another type, an array, or one with modifiers. */
 static uint32_t
@@ -31,10 +26,10 @@ type_of(const PgQuery__TypeName *t)
         {"text", LK_TYPE_TEXT}};
     if (!t || t->setof || t->pct_type || t->n_typmods > 0 || t->n_array_bounds > 0 || t->n_names == 0 || t->n_names > 2)
         return 0;
-    if (t->n_names == 2 && strcmp(string_of(t->names[0]), "pg_catalog") != 0)
+    if (t->n_names == 2 && strcmp(lk_tree_string(t->names[0]), "pg_catalog") != 0)
         return 0;
     for (size_t i = 0; i < LK_COUNT(types); i++)
-        if (strcmp(string_of(t->names[t->n_names - 1]), types[i].name) == 0)
+        if (strcmp(lk_tree_string(t->names[t->n_names - 1]), types[i].name) == 0)
             return types[i].oid;
     return 0;
 }
@@ -120,7 +115,7 @@ resolve_sign(const PgQuery__AExpr *e, struct value *v)
         return false;
     if (v->source != LK_PART_CONSTANT || v->type == 0)
         return false;
-    const char *op = string_of(e->name[0]);
+    const char *op = lk_tree_string(e->name[0]);
     if (strcmp(op, "+") == 0)
         return true;
     if (strcmp(op, "-") != 0 || v->constant == INT64_MIN)
@@ -163,23 +158,14 @@ read_part(const PgQuery__Node *arg, bool pair, struct lk_part *part)
     return true;
 }
 
-static const struct lk_function *
-session_function(const PgQuery__FuncCall *f)
-{
-    size_t n = f->n_funcname;
-    if (n == 0 || n > 2 || (n == 2 && strcmp(string_of(f->funcname[0]), "pg_catalog") != 0))
-        return NULL;
-    const struct lk_function *fn = lk_function_by_name(lk_span_str(string_of(f->funcname[n - 1])));
-    return fn && !fn->xact ? fn : NULL;
-}
-
 /* A call with nothing but its keys. */
 static bool
 read_call(const PgQuery__FuncCall *f, struct lk_call *out)
 {
-    out->fn = session_function(f);
-    if (!out->fn || f->n_agg_order > 0 || f->agg_filter || f->over || f->agg_within_group || f->agg_star ||
-        f->agg_distinct || f->func_variadic)
+    bool catalog;
+    out->fn = lk_tree_function(f, &catalog);
+    if (!out->fn || out->fn->xact || !catalog || f->n_agg_order > 0 || f->agg_filter || f->over ||
+        f->agg_within_group || f->agg_star || f->agg_distinct || f->func_variadic)
         return false;
     bool no_keys = out->fn->op == LK_CALL_UNLOCK_ALL;
     if (no_keys ? f->n_args != 0 : f->n_args != 1 && f->n_args != 2)

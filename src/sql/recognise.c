@@ -1,18 +1,15 @@
 #include "sql/recognise.h"
 
 #include <pg_query.h>
-#include <pg_query/pg_query.pb-c.h>
+#include <stdlib.h>
 #include <strings.h>
 
+#include "base/mem.h"
 #include "sql/analysis.h"
 #include "sql/exact.h"
 #include "sql/lex.h"
-
-/* What a statement's tree holds. */
-struct findings {
-    bool call;  /* a session-level function, by its own name */
-    bool other; /* a touch that no plan describes: a name in another schema, dynamic SQL, EXECUTE */
-};
+#include "sql/lint_tree.h"
+#include "sql/tree.h"
 
 static const char WORD[] = "advisory";
 #define WORD_N (sizeof(WORD) - 1)
@@ -45,41 +42,18 @@ string_speaks(const PgQuery__String *s)
     return s && s->sval && lk_recognise_string(lk_span_str(s->sval));
 }
 
-/* The name's last part, and whether it can only be pg_catalog's or is unqualified. */
-static const char *
-function_name(const PgQuery__FuncCall *call, bool *ours)
+static unsigned
+on_call(const PgQuery__FuncCall *call)
 {
-    size_t n = call->n_funcname;
-    if (n == 0 || call->funcname[n - 1]->node_case != PG_QUERY__NODE__NODE_STRING)
-        return "";
-    *ours = n == 1;
-    if (n > 1 && call->funcname[n - 2]->node_case == PG_QUERY__NODE__NODE_STRING)
-        *ours = strcmp(call->funcname[n - 2]->string->sval, "pg_catalog") == 0;
-    return call->funcname[n - 1]->string->sval;
-}
-
-static void
-on_call(const PgQuery__FuncCall *call, struct findings *f)
-{
-    bool ours = false;
-    const struct lk_function *fn = lk_function_by_name(lk_span_str(function_name(call, &ours)));
+    bool catalog;
+    const struct lk_function *fn = lk_tree_function(call, &catalog);
     if (!fn)
-        return;
-    if (!ours)
-        f->other = true;
-    else if (!fn->xact)
-        f->call = true;
-}
-
-static void
-on_do(const PgQuery__DoStmt *stmt, struct findings *f)
-{
-    for (size_t i = 0; i < stmt->n_args; i++) {
-        const PgQuery__Node *arg = stmt->args[i];
-        const PgQuery__Node *body = arg->node_case == PG_QUERY__NODE__NODE_DEF_ELEM ? arg->def_elem->arg : NULL;
-        if (body && body->node_case == PG_QUERY__NODE__NODE_STRING && string_speaks(body->string))
-            f->other = true;
-    }
+        return 0;
+    if (!catalog)
+        return LK_FIND_FOREIGN;
+    if (fn->xact)
+        return LK_FIND_XACT;
+    return fn->op == LK_CALL_LOCK || fn->op == LK_CALL_TRY ? LK_FIND_LOCK : LK_FIND_UNLOCK;
 }
 
 /* EXPLAIN runs its statement only with ANALYZE; anything but a clear no counts as that. */
@@ -100,114 +74,151 @@ explain_runs(const PgQuery__ExplainStmt *stmt)
     return runs;
 }
 
+/* What a node lies in: the body of a DO or a function, whose strings are programs. */
+enum { IN_BODY = 1 };
+
 /* Looks at one node; false: what lies below it isn't executed by this statement. */
 static bool
-visit(const ProtobufCMessage *m, struct findings *f)
+visit(const ProtobufCMessage *m, unsigned *in, void *context)
 {
+    unsigned *finds = context;
     const void *node = m;
     const ProtobufCMessageDescriptor *d = m->descriptor;
     if (d == &pg_query__func_call__descriptor) {
-        on_call(node, f);
+        *finds |= on_call(node);
     } else if (d == &pg_query__a__const__descriptor) {
         const PgQuery__AConst *c = node;
         if (c->val_case == PG_QUERY__A__CONST__VAL_SVAL && string_speaks(c->sval))
-            f->other = true;
+            *finds |= LK_FIND_STRING;
+    } else if (d == &pg_query__string__descriptor) {
+        if (*in & IN_BODY && string_speaks(node))
+            *finds |= LK_FIND_STRING;
     } else if (d == &pg_query__do_stmt__descriptor) {
-        on_do(node, f);
+        *in |= IN_BODY;
     } else if (d == &pg_query__execute_stmt__descriptor) {
-        f->other = true;
+        *finds |= LK_FIND_EXECUTE;
     } else if (d == &pg_query__explain_stmt__descriptor) {
         return explain_runs(node);
     }
     return d != &pg_query__prepare_stmt__descriptor && d != &pg_query__create_function_stmt__descriptor &&
+           d != &pg_query__view_stmt__descriptor && d != &pg_query__rule_stmt__descriptor &&
            d != &pg_query__variable_set_stmt__descriptor;
 }
 
-static const ProtobufCMessage *
-pointer_at(const uint8_t *where)
+/* Does a new function take session locks when it is called? */
+static bool
+function_touches(const PgQuery__CreateFunctionStmt *f)
 {
-    const ProtobufCMessage *m;
-    memcpy(&m, where, sizeof(m));
-    return m;
+    unsigned finds = 0;
+    for (size_t i = 0; i < f->n_options; i++)
+        lk_tree_walk(&f->options[i]->base, IN_BODY, visit, &finds);
+    for (size_t i = 0; i < f->n_parameters; i++)
+        lk_tree_walk(&f->parameters[i]->base, 0, visit, &finds);
+    if (f->sql_body)
+        lk_tree_walk(&f->sql_body->base, 0, visit, &finds);
+    return finds & LK_FIND_TOUCHES;
 }
 
-/* Depth first, by protobuf-c's own description of each node, so that no kind of node is forgotten. */
 static void
-walk(const ProtobufCMessage *m, struct findings *f)
+add_name(char ***names, const char *name)
 {
-    if (!visit(m, f))
+    size_t n = 0;
+    while (*names && (*names)[n])
+        n++;
+    *names = lk_mem_grow(*names, (n + 2) * sizeof(char *));
+    (*names)[n] = lk_mem_dup(name);
+    (*names)[n + 1] = NULL;
+}
+
+/* Finds nothing but session-level calls by their own names? */
+static bool
+only_calls(unsigned finds)
+{
+    return finds != 0 && !(finds & ~(unsigned)(LK_FIND_LOCK | LK_FIND_UNLOCK));
+}
+
+static void
+read_statement(struct lk_span sql, const PgQuery__Node *stmt, struct lk_recognised *out, uint16_t index)
+{
+    struct lk_plan_statement *s = &out->plan->statements[index];
+    lk_tree_walk(&stmt->base, 0, visit, &s->finds);
+    if (only_calls(s->finds) && stmt->node_case == PG_QUERY__NODE__NODE_SELECT_STMT)
+        lk_exact_select(sql, stmt->select_stmt, s);
+    out->lints |= lk_lint_statement(stmt, out->plan->count == 1);
+    if (stmt->node_case != PG_QUERY__NODE__NODE_CREATE_FUNCTION_STMT)
         return;
-    const uint8_t *base = (const uint8_t *)m;
-    for (unsigned i = 0; i < m->descriptor->n_fields; i++) {
-        const ProtobufCFieldDescriptor *d = &m->descriptor->fields[i];
-        if (d->type != PROTOBUF_C_TYPE_MESSAGE)
-            continue;
-        if (d->label == PROTOBUF_C_LABEL_REPEATED) {
-            size_t n;
-            memcpy(&n, base + d->quantifier_offset, sizeof(n));
-            const uint8_t *items = (const uint8_t *)pointer_at(base + d->offset);
-            for (size_t j = 0; j < n; j++)
-                walk(pointer_at(items + j * sizeof(void *)), f);
-            continue;
-        }
-        if (d->flags & PROTOBUF_C_FIELD_FLAG_ONEOF) {
-            uint32_t which;
-            memcpy(&which, base + d->quantifier_offset, sizeof(which));
-            if (which != d->id)
-                continue;
-        }
-        const ProtobufCMessage *child = pointer_at(base + d->offset);
-        if (child)
-            walk(child, f);
-    }
+    const PgQuery__CreateFunctionStmt *f = stmt->create_function_stmt;
+    if (f->n_funcname > 0 && function_touches(f))
+        add_name(&out->creates, lk_tree_string(f->funcname[f->n_funcname - 1]));
 }
 
 static void
-plan_statement(struct lk_span sql, const PgQuery__Node *stmt, struct lk_plan_statement *out)
+read_tree(struct lk_span sql, const PgQuery__ParseResult *tree, struct lk_recognised *out)
 {
-    struct findings f = {0};
-    walk(&stmt->base, &f);
-    out->touch = f.call || f.other;
-    if (f.call && !f.other && stmt->node_case == PG_QUERY__NODE__NODE_SELECT_STMT)
-        lk_exact_select(sql, stmt->select_stmt, out);
-}
-
-static struct lk_plan *
-plan_tree(struct lk_span sql, const PgQuery__ParseResult *tree)
-{
-    struct lk_plan *plan = lk_plan_new((uint16_t)tree->n_stmts);
     bool touch = false;
-    for (size_t i = 0; i < tree->n_stmts; i++) {
+    out->plan = lk_plan_new((uint16_t)tree->n_stmts);
+    for (uint16_t i = 0; i < tree->n_stmts; i++) {
         if (tree->stmts[i]->stmt)
-            plan_statement(sql, tree->stmts[i]->stmt, &plan->statements[i]);
-        touch = touch || plan->statements[i].touch;
+            read_statement(sql, tree->stmts[i]->stmt, out, i);
+        touch = touch || lk_plan_touches(&out->plan->statements[i]);
     }
     if (touch)
-        return plan;
-    lk_plan_free(plan);
-    return NULL;
+        return;
+    lk_plan_free(out->plan);
+    out->plan = NULL;
 }
 
 struct lk_plan *
-lk_recognise_unsure(void)
+lk_recognise_unsure(enum lk_unparsed why)
 {
-    return lk_plan_new(0);
+    struct lk_plan *plan = lk_plan_new(0);
+    plan->unparsed = why;
+    return plan;
 }
 
-struct lk_plan *
-lk_recognise(struct lk_span sql)
+static enum lk_unparsed
+parse(struct lk_span sql, struct lk_recognised *out)
 {
-    if (sql.n > LK_SQL_TEXT_MAX || memchr(sql.p, 0, sql.n) ||
-        lk_lex_count(sql, LK_SQL_TOKENS_MAX + 1) > LK_SQL_TOKENS_MAX)
-        return lk_recognise_unsure();
-    struct lk_plan *plan;
+    if (sql.n > LK_SQL_TEXT_MAX)
+        return LK_UNPARSED_LONG;
+    if (lk_lex_count(sql, LK_SQL_TOKENS_MAX + 1) > LK_SQL_TOKENS_MAX)
+        return LK_UNPARSED_TOKENS;
+    if (memchr(sql.p, 0, sql.n))
+        return LK_UNPARSED_SYNTAX;
     PgQueryProtobufParseResult parsed = pg_query_parse_protobuf((const char *)sql.p);
     PgQuery__ParseResult *tree = NULL;
     if (!parsed.error)
         tree = pg_query__parse_result__unpack(NULL, parsed.parse_tree.len, (const uint8_t *)parsed.parse_tree.data);
-    plan = tree ? plan_tree(sql, tree) : lk_recognise_unsure();
-    if (tree)
-        pg_query__parse_result__free_unpacked(tree, NULL);
     pg_query_free_protobuf_parse_result(parsed);
-    return plan;
+    if (!tree)
+        return LK_UNPARSED_SYNTAX;
+    read_tree(sql, tree, out);
+    pg_query__parse_result__free_unpacked(tree, NULL);
+    return LK_UNPARSED_NOT;
+}
+
+struct lk_recognised
+lk_recognise(struct lk_span sql)
+{
+    struct lk_recognised out = {0};
+    enum lk_unparsed why = parse(sql, &out);
+    if (why != LK_UNPARSED_NOT)
+        out.plan = lk_recognise_unsure(why);
+    return out;
+}
+
+void
+lk_recognised_clear(struct lk_recognised *r)
+{
+    lk_plan_free(r->plan);
+    lk_recognise_free_names(r->creates);
+    *r = (struct lk_recognised){0};
+}
+
+void
+lk_recognise_free_names(char **names)
+{
+    for (size_t i = 0; names && names[i]; i++)
+        free(names[i]);
+    free(names);
 }

@@ -8,12 +8,20 @@
 
 #include "lock/call.h"
 
-/* `sql` has a NUL behind its last byte. NULL: no touch. A plan of no statements: all of it is one unsure touch, because
- * it can't be parsed or is too long. Owner: the caller. */
-struct lk_plan *lk_recognise(struct lk_span sql);
+struct lk_recognised {
+    struct lk_plan *plan; /* owned; NULL: no touch. One that is unparsed: all of it is one unsure touch. */
+    unsigned lints;       /* bits of enum lk_lint, sql/lint.h */
+    char **creates; /* owned: the names, without schema, of new functions that touch; ends with NULL; may be NULL */
+};
 
-/* A plan of no statements. */
-struct lk_plan *lk_recognise_unsure(void);
+/* `sql` has a NUL behind its last byte. Owner: the caller. */
+struct lk_recognised lk_recognise(struct lk_span sql);
+void lk_recognised_clear(struct lk_recognised *r);
+/* Accepts NULL. */
+void lk_recognise_free_names(char **names);
+
+/* The plan of a text that is not parsed. */
+struct lk_plan *lk_recognise_unsure(enum lk_unparsed why);
 
 /* Does a string constant speak of session locks? Not if it is just 'advisory' (pg_locks.locktype) or names only
  * transaction-level functions. U&" in it counts: it may spell anything. */

@@ -5,7 +5,7 @@ lk_rewrite_possible(const struct lk_plan *plan)
 {
     for (uint16_t i = 0; i < plan->count; i++) {
         const struct lk_plan_statement *s = &plan->statements[i];
-        if (s->touch && !s->exact)
+        if (lk_plan_touches(s) && !s->exact)
             return false;
         for (uint16_t k = 0; k < s->call_count; k++)
             if (s->calls[k].place.len == 0)

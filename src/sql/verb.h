@@ -16,8 +16,8 @@ struct lk_verb_head {
 enum lk_verb lk_verb_of(const struct lk_verb_head *h);
 /* The name token of a DEALLOCATE; NULL: ALL, or another verb. */
 const struct lk_lexeme *lk_verb_name(const struct lk_verb_head *h);
-/* Does it begin with SELECT, INSERT, UPDATE, DELETE, MERGE, VALUES, TABLE or WITH? Such a statement, alone, leaves no open
- * transaction and begins no COPY. */
+/* Does it begin with SELECT, INSERT, UPDATE, DELETE, MERGE, VALUES, TABLE or WITH? Such a statement, alone, leaves no
+ * open transaction and begins no COPY. */
 bool lk_verb_plain(const struct lk_verb_head *h);
 /* Can this one statement take no session lock, whatever the database holds? An empty text can't. */
 bool lk_verb_harmless(const struct lk_verb_head *h);

@@ -27,6 +27,8 @@ check_plan(struct lk_span sql, const struct lk_analysis *a)
         for (uint16_t k = 0; k < plan->statements[i].call_count; k++)
             check_place(sql, plan->statements[i].calls[k].place);
     }
+    MUST(!plan || (plan->unparsed == LK_UNPARSED_NOT) == (plan->count > 0));
+    MUST(!a->creates || a->creates[0]);
     MUST(a->trust <= LK_TRUST_NEVER && a->verb <= LK_VERB_DEALLOCATE);
     MUST(!a->verb_name || a->verb == LK_VERB_DEALLOCATE);
     MUST(!plan || a->trust != LK_TRUST_ALWAYS);
@@ -46,14 +48,14 @@ rewrite(struct lk_span sql, const struct lk_plan *plan)
             shorten[n++] = plan->statements[i].calls[k].fn->op != LK_CALL_UNLOCK_ALL;
     lk_rewrite_text(sql, plan, shorten, &text);
     (void)lk_buf_add_u8(&text, 0);
-    struct lk_plan *then = lk_recognise(lk_span_make(text.data, text.len - 1));
-    for (uint16_t i = 0; then && i < then->count; i++)
-        for (uint16_t k = 0; k < then->statements[i].call_count; k++)
-            MUST(then->statements[i].calls[k].fn->op == LK_CALL_UNLOCK_ALL);
-    /* An alias more may be a token too many. */
-    MUST(!then || then->count == plan->count || text.len > LK_SQL_TEXT_MAX ||
-         lk_lex_count(lk_span_make(text.data, text.len), LK_SQL_TOKENS_MAX + 1) > LK_SQL_TOKENS_MAX);
-    lk_plan_free(then);
+    struct lk_recognised then = lk_recognise(lk_span_make(text.data, text.len - 1));
+    for (uint16_t i = 0; then.plan && i < then.plan->count; i++)
+        for (uint16_t k = 0; k < then.plan->statements[i].call_count; k++)
+            MUST(then.plan->statements[i].calls[k].fn->op == LK_CALL_UNLOCK_ALL);
+    /* An alias more may be too much. */
+    MUST(!then.plan || then.plan->count == plan->count || then.plan->unparsed == LK_UNPARSED_TOKENS ||
+         then.plan->unparsed == LK_UNPARSED_LONG);
+    lk_recognised_clear(&then);
     lk_buf_clear(&text);
 }
 

@@ -280,7 +280,7 @@ a_plan_owns_its_calls(void **state)
 {
     struct lk_plan *p = lk_plan_new(2);
     assert_int_equal(p->count, 2);
-    assert_false(p->statements[1].touch);
+    assert_false(lk_plan_touches(&p->statements[1]));
     p->statements[1].calls = lk_mem_new(3 * sizeof(struct lk_call));
     p->statements[1].call_count = 3;
     lk_plan_free(p);

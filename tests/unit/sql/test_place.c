@@ -12,7 +12,7 @@
 static void
 describe(const char *sql, char *out, size_t room)
 {
-    struct lk_plan *plan = lk_recognise(lk_span_str(sql));
+    struct lk_plan *plan = lk_recognise(lk_span_str(sql)).plan;
     assert_non_null(plan);
     size_t n = 0;
     out[0] = 0;

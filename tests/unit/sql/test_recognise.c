@@ -70,7 +70,7 @@ describe(const struct lk_plan *plan, char *out, size_t room)
         put(out, room, "unparsed");
     for (size_t i = 0; i < plan->count; i++) {
         const struct lk_plan_statement *s = &plan->statements[i];
-        put(out, room, "%s%s", i > 0 ? "; " : "", !s->touch ? "-" : s->exact ? "exact" : "unsure");
+        put(out, room, "%s%s", i > 0 ? "; " : "", !lk_plan_touches(s) ? "-" : s->exact ? "exact" : "unsure");
         if (s->exact)
             put(out, room, "/%u", s->columns);
         for (size_t j = 0; j < s->call_count; j++) {
@@ -90,7 +90,7 @@ check_rows(const struct row *rows, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         char got[1024];
-        struct lk_plan *plan = lk_recognise(lk_span_str(rows[i].sql));
+        struct lk_plan *plan = lk_recognise(lk_span_str(rows[i].sql)).plan;
         describe(plan, got, sizeof(got));
         lk_plan_free(plan);
         if (strcmp(got, rows[i].plan) != 0)
@@ -271,11 +271,44 @@ statements_that_lock_nothing_for_a_session_are_no_touch(void **state)
         {"EXPLAIN (ANALYZE off, COSTS) SELECT pg_advisory_lock(1)", "none"},
         {"CREATE FUNCTION f() RETURNS void LANGUAGE sql AS 'select pg_advisory_lock(1)'", "none"},
         {"CREATE FUNCTION f() RETURNS void BEGIN ATOMIC SELECT pg_advisory_lock(1); END", "none"},
+        {"CREATE VIEW v AS SELECT pg_advisory_lock(1)", "none"},
+        {"CREATE RULE r AS ON INSERT TO t DO ALSO SELECT pg_advisory_lock(1)", "none"},
         {"COMMENT ON TABLE t IS 'takes pg_advisory_lock'", "none"},
         {"", "none"},
         {" ; ; ", "none"},
     };
     check_rows(rows, LK_COUNT(rows));
+}
+
+static void
+a_function_that_locks_when_it_is_called_is_named(void **state)
+{
+    static const struct row rows[] = {
+        {"CREATE FUNCTION f() RETURNS void LANGUAGE sql AS 'select pg_advisory_lock(1)'", "f"},
+        {"create or replace procedure Shop.\"Take it\"() language plpgsql as $$begin perform pg_try_advisory_lock(1); "
+         "end$$",
+            "Take it"},
+        {"CREATE FUNCTION Lock_It() RETURNS void BEGIN ATOMIC SELECT pg_advisory_lock(1); END", "lock_it"},
+        {"create function f(a bool default pg_try_advisory_lock(1)) returns bool language sql return a", "f"},
+        {"create function f() returns void language plpgsql as 'begin execute U&\"x\"; end'", "f"},
+        {"create function a() returns void language sql as 'select pg_advisory_unlock(1)'; select 1; create procedure "
+         "b() "
+         "begin atomic select mine.pg_advisory_lock(1); end",
+            "a b"},
+        {"create function f() returns void language sql as 'select pg_advisory_xact_lock(1)'", ""},
+        {"create function f() returns void begin atomic select pg_advisory_xact_lock(1); end", ""},
+        {"create function take_advisory_lock(advisory int) returns int language sql as 'select 1'", ""},
+        {"create view v as select pg_advisory_lock(1)", ""},
+    };
+    for (size_t i = 0; i < LK_COUNT(rows); i++) {
+        struct lk_recognised r = lk_recognise(lk_span_str(rows[i].sql));
+        char got[256] = "";
+        for (size_t k = 0; r.creates && r.creates[k]; k++)
+            put(got, sizeof(got), k > 0 ? " %s" : "%s", r.creates[k]);
+        if (strcmp(got, rows[i].plan) != 0 || r.plan)
+            fail_msg("%s\n  gave     %s\n  expected %s", rows[i].sql, got, rows[i].plan);
+        lk_recognised_clear(&r);
+    }
 }
 
 static void
@@ -361,7 +394,7 @@ texts_of_many_tokens_are_not_parsed(void **state)
     };
     for (size_t i = 0; i < LK_COUNT(rows); i++) {
         char *sql = repeat(rows[i].head, rows[i].unit, rows[i].n);
-        struct lk_plan *plan = lk_recognise(lk_span_str(sql));
+        struct lk_plan *plan = lk_recognise(lk_span_str(sql)).plan;
         assert_non_null(plan);
         assert_int_equal(plan->count, rows[i].parsed ? 1 : 0);
         lk_plan_free(plan);
@@ -373,7 +406,7 @@ static void
 a_text_with_a_nul_inside_is_not_parsed(void **state)
 {
     static const char sql[] = "select 1\0; select pg_advisory_lock(1)";
-    struct lk_plan *plan = lk_recognise(lk_span_make(sql, sizeof(sql) - 1));
+    struct lk_plan *plan = lk_recognise(lk_span_make(sql, sizeof(sql) - 1)).plan;
     assert_non_null(plan);
     assert_int_equal(plan->count, 0);
     lk_plan_free(plan);
@@ -385,7 +418,7 @@ recognise_often(void *failed)
     for (unsigned i = 0; i < 200; i++) {
         char got[256];
         struct lk_plan *plan =
-            lk_recognise(lk_span_str(i % 2 ? "select pg_advisory_lock(1)" : "select pg_advisory_lock(("));
+            lk_recognise(lk_span_str(i % 2 ? "select pg_advisory_lock(1)" : "select pg_advisory_lock((")).plan;
         describe(plan, got, sizeof(got));
         lk_plan_free(plan);
         *(bool *)failed |= strcmp(got, i % 2 ? "exact/1 0:pg_advisory_lock(1):void" : "unparsed") != 0;
@@ -415,6 +448,7 @@ main(void)
         cmocka_unit_test(keys_are_constants_or_parameters_under_integer_casts),
         cmocka_unit_test(other_shapes_of_a_session_call_are_unsure),
         cmocka_unit_test(statements_that_lock_nothing_for_a_session_are_no_touch),
+        cmocka_unit_test(a_function_that_locks_when_it_is_called_is_named),
         cmocka_unit_test(the_word_in_a_string_is_an_unsure_touch),
         cmocka_unit_test(each_statement_of_a_text_has_its_own_plan),
         cmocka_unit_test(what_cannot_be_parsed_is_one_unsure_touch),

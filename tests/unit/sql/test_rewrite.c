@@ -15,7 +15,7 @@
 static void
 rewrite(const char *sql, const char *which, char *out, size_t room)
 {
-    struct lk_plan *plan = lk_recognise(lk_span_str(sql));
+    struct lk_plan *plan = lk_recognise(lk_span_str(sql)).plan;
     assert_non_null(plan);
     if (!lk_rewrite_possible(plan)) {
         lk_plan_free(plan);
