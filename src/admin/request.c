@@ -41,7 +41,8 @@ lk_request_free(struct lk_request *r)
 static bool
 database_known(const struct lk_core *core, const char *database)
 {
-    if (!database || lk_settings_database(core->settings, database))
+    if (!database || lk_settings_database(core->settings, database) || lk_names_has(&core->paused, database) ||
+        lk_names_has(&core->disabled, database))
         return true;
     LK_LIST_EACH (&core->pools, struct lk_pool, node, pool) {
         if (strcmp(pool->route.database, database) == 0)

@@ -8,7 +8,8 @@
 #include "base/mem.h"
 
 struct entry {
-    struct lk_budget budget;
+    struct lk_budget budget; /* first */
+    unsigned refs;           /* under the mutex */
     char *key; /* kind digit and name; owned */
     UT_hash_handle hh;
 };
@@ -57,10 +58,37 @@ lk_budgets_get(struct lk_budgets *b, enum lk_budget_kind kind, const char *name,
         e->key = key;
         HASH_ADD_KEYPTR(hh, b->entries, e->key, strlen(e->key), e);
     }
+    e->refs++;
     pthread_mutex_unlock(&b->mutex);
     atomic_store(&e->budget.limit, limit);
     atomic_store(&e->budget.reserve, reserve);
     return &e->budget;
+}
+
+void
+lk_budgets_put(struct lk_budgets *b, struct lk_budget *budget)
+{
+    struct entry *e = (struct entry *)(void *)budget;
+    if (!e)
+        return;
+    pthread_mutex_lock(&b->mutex);
+    bool last = --e->refs == 0;
+    if (last)
+        HASH_DEL(b->entries, e);
+    pthread_mutex_unlock(&b->mutex);
+    if (!last)
+        return;
+    free(e->key);
+    free(e);
+}
+
+unsigned
+lk_budgets_count(struct lk_budgets *b)
+{
+    pthread_mutex_lock(&b->mutex);
+    unsigned count = HASH_COUNT(b->entries);
+    pthread_mutex_unlock(&b->mutex);
+    return count;
 }
 
 static bool
@@ -95,6 +123,15 @@ lk_budget_give(struct lk_budget_set *set)
 {
     for (int i = 0; i < LK_BUDGET_KINDS; i++)
         atomic_fetch_sub(&set->of[i]->used, 1);
+}
+
+void
+lk_budget_shift(struct lk_budget_set *from, struct lk_budget_set *to, int count)
+{
+    for (int i = 0; i < LK_BUDGET_KINDS; i++) {
+        atomic_fetch_sub(&from->of[i]->used, count);
+        atomic_fetch_add(&to->of[i]->used, count);
+    }
 }
 
 bool

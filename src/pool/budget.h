@@ -1,5 +1,6 @@
 /* Budgets: how many server connections a pool, a database and a user may have, over all workers. Signed atomics in a
- * process-wide registry; the registry's mutex is taken when a pool is made and at RELOAD, never on the data path. */
+ * process-wide registry; the registry's mutex is taken when a pool is made or dropped, when a client comes or goes and at RELOAD, never on the data
+ * path. */
 #ifndef LK_POOL_BUDGET_H
 #define LK_POOL_BUDGET_H
 
@@ -26,8 +27,13 @@ struct lk_budgets;
 
 struct lk_budgets *lk_budgets_new(void);
 void lk_budgets_free(struct lk_budgets *b);
-/* The budget of that kind and name, made if need be; limit and reserve are set. Lives as long as the registry. */
+/* The budget of that kind and name, made if need be; limit and reserve are set. It lives until it has been put back as
+ * often as it was got. */
 struct lk_budget *lk_budgets_get(struct lk_budgets *b, enum lk_budget_kind kind, const char *name, int limit, int reserve);
+/* All units that the caller took must have been given back. Accepts NULL. */
+void lk_budgets_put(struct lk_budgets *b, struct lk_budget *budget);
+/* How many there are, over all kinds. */
+unsigned lk_budgets_count(struct lk_budgets *b);
 
 /* The budgets that one server connection needs a unit of. */
 struct lk_budget_set {
@@ -39,6 +45,8 @@ void lk_budget_give(struct lk_budget_set *set);
 /* The same for a unit of one budget. */
 bool lk_budget_take_one(struct lk_budget *b);
 void lk_budget_give_one(struct lk_budget *b);
+/* `count` units that are out of one set are out of the other from here on, whatever its limits say. */
+void lk_budget_shift(struct lk_budget_set *from, struct lk_budget_set *to, int count);
 /* More units out than the limits (and reserve) allow: a released server should be closed. */
 bool lk_budget_over(const struct lk_budget_set *set);
 

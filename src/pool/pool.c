@@ -22,13 +22,20 @@ bind_budgets(struct lk_pool *p, struct lk_budgets *budgets)
     free(name);
 }
 
+static void
+put_budgets(struct lk_budget_set *set, struct lk_budgets *budgets)
+{
+    for (int i = 0; i < LK_BUDGET_KINDS; i++)
+        lk_budgets_put(budgets, set->of[i]);
+}
+
 struct lk_pool *
 lk_pool_new(struct lk_route *route, struct lk_budgets *budgets, int64_t now_us)
 {
     struct lk_pool *p = LK_NEW(struct lk_pool);
     p->route = *route;
     *route = (struct lk_route){0};
-    p->empty_since_us = now_us;
+    p->empty_since_us = p->deserted_since_us = now_us;
     for (int i = 0; i < LK_SEAT_LISTS; i++)
         lk_list_init(&p->seats[i]);
     lk_list_init(&p->waiters);
@@ -37,11 +44,12 @@ lk_pool_new(struct lk_route *route, struct lk_budgets *budgets, int64_t now_us)
 }
 
 void
-lk_pool_free(struct lk_pool *p)
+lk_pool_free(struct lk_pool *p, struct lk_budgets *budgets)
 {
     for (int i = 0; i < LK_SEAT_LISTS; i++)
         assert(p->seats[i].count == 0);
     assert(p->waiters.count == 0);
+    put_budgets(&p->budgets, budgets);
     lk_route_clear(&p->route);
     free(p->failure);
     free(p);
@@ -50,10 +58,14 @@ lk_pool_free(struct lk_pool *p)
 void
 lk_pool_reroute(struct lk_pool *p, struct lk_route *route, struct lk_budgets *budgets)
 {
+    struct lk_budget_set old = p->budgets;
     lk_route_clear(&p->route);
     p->route = *route;
     *route = (struct lk_route){0};
     bind_budgets(p, budgets);
+    /* The user may be another one, and with him the names of the budgets. */
+    lk_budget_shift(&old, &p->budgets, (int)lk_pool_seats(p));
+    put_budgets(&old, budgets);
 }
 
 void
@@ -65,6 +77,8 @@ lk_pool_move(struct lk_pool *p, struct lk_seat *seat, enum lk_seat_list to, int6
     seat->since_us = now_us;
     if (to != LK_SEAT_NONE)
         lk_list_push(&p->seats[to], &seat->node);
+    else
+        p->deserted_since_us = now_us;
 }
 
 struct lk_seat *
@@ -96,8 +110,8 @@ lk_pool_first_waiter(struct lk_pool *p)
     return n ? LK_LIST_ITEM(n, struct lk_waiter, node) : NULL;
 }
 
-static size_t
-open_count(const struct lk_pool *p)
+size_t
+lk_pool_seats(const struct lk_pool *p)
 {
     size_t n = 0;
     for (int i = LK_SEAT_OPENING; i < LK_SEAT_LISTS; i++)
@@ -127,7 +141,7 @@ lk_pool_may_open(
     const struct lk_waiter *first = lk_pool_first_waiter(p);
     size_t opening = p->seats[LK_SEAT_OPENING].count;
     bool wanted = p->waiters.count > opening + soon_clean(p, now_us) + p->seats[LK_SEAT_IDLE].count;
-    bool below_least = p->clients > 0 && open_count(p) < (size_t)p->route.min_pool_size;
+    bool below_least = p->clients > 0 && lk_pool_seats(p) < (size_t)p->route.min_pool_size;
     if (p->paused || (!wanted && !below_least))
         return false;
     if (p->failed_us != 0 && (opening > 0 || now_us - p->failed_us < login_retry_us))

@@ -56,7 +56,9 @@ struct lk_pool {
     bool welcome_known;   /* parameters of a server of this pool are known (session/params) */
     int64_t failed_us;    /* last failed login to the server; 0: none since the last good one */
     char *failure;        /* its message; owned */
-    int64_t empty_since_us;
+    int64_t empty_since_us;    /* when its last client left; of use while it has none */
+    int64_t deserted_since_us; /* when its last server left */
+    bool unwanted;             /* its database is no longer in the settings */
     struct lk_trust_scope scope;
     struct lk_probe_meter meter;
     uint64_t releases;    /* after trusted statements, for sampling */
@@ -70,10 +72,12 @@ struct lk_pool {
 /* Takes the route over. */
 struct lk_pool *lk_pool_new(struct lk_route *route, struct lk_budgets *budgets, int64_t now_us);
 /* All lists must be empty. */
-void lk_pool_free(struct lk_pool *p);
+void lk_pool_free(struct lk_pool *p, struct lk_budgets *budgets);
 /* RELOAD: the new route is taken over and the budgets' limits are set. */
 void lk_pool_reroute(struct lk_pool *p, struct lk_route *route, struct lk_budgets *budgets);
 
+/* How many seats it has: connections, on their way or there. */
+size_t lk_pool_seats(const struct lk_pool *p);
 /* Puts a seat on another list of its pool: the only writer of seat->list. NONE takes it off. */
 void lk_pool_move(struct lk_pool *p, struct lk_seat *seat, enum lk_seat_list to, int64_t now_us);
 /* The idle seat to lend next (last used first; with round_robin the longest idle), or NULL. Does not move it. */

@@ -57,6 +57,7 @@ bool
 lk_route_make(struct lk_route *r, const struct lk_settings *s, const char *database, const char *user)
 {
     const struct lk_database_settings *d = lk_settings_database(s, database);
+    r->autodb = !d;
     if (!d)
         d = lk_settings_fallback(s);
     if (!d)

@@ -14,6 +14,7 @@ struct lk_route {
     char *password;    /* of the database line; NULL: auth_file or the client's own */
     char *connect_query;
     char *client_encoding, *datestyle, *timezone, *application_name; /* forced startup parameters or NULL */
+    bool autodb; /* the database is not in the settings: the "*" line serves it */
     int pool_size, min_pool_size, reserve_pool_size;
     int max_db_connections, max_user_connections; /* 0: unlimited */
     enum lk_pool_mode mode;

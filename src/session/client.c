@@ -135,9 +135,12 @@ detach(struct lk_core *core, struct lk_client *c)
         HASH_DELETE(by_key, core->keys, c);
         c->cancel_pid = 0;
     }
-    for (size_t i = 0; i < LK_COUNT(c->budgets); i++)
+    for (size_t i = 0; i < LK_COUNT(c->budgets); i++) {
         if (c->budgets[i])
             lk_budget_give_one(c->budgets[i]);
+        lk_budgets_put(core->shared->budgets, c->budgets[i]);
+        c->budgets[i] = NULL;
+    }
     lk_cancel_forget(core, NULL, c);
     atomic_fetch_sub(&core->shared->clients, 1);
     lk_list_remove(&core->clients, &c->node);

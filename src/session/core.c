@@ -61,19 +61,19 @@ lk_core_new(struct lk_shared *shared, uint32_t worker, struct lk_settings *setti
     return core;
 }
 
-static void
-free_pool(struct lk_core *core, struct lk_pool *pool)
+void
+lk_core_free_pool(struct lk_core *core, struct lk_pool *pool)
 {
     lk_list_remove(&core->pools, &pool->node);
     lk_welcome_forget(pool);
-    lk_pool_free(pool);
+    lk_pool_free(pool, core->shared->budgets);
 }
 
 void
 lk_core_free(struct lk_core *core)
 {
     lk_core_settle(core);
-    LK_LIST_EACH(&core->pools, struct lk_pool, node, pool) free_pool(core, pool);
+    LK_LIST_EACH(&core->pools, struct lk_pool, node, pool) lk_core_free_pool(core, pool);
     lk_effects_clear(&core->effects);
     lk_arena_clear(&core->arena);
     lk_user_keys_free(core);
@@ -223,6 +223,7 @@ static void
 drop_pool(struct lk_core *core, struct lk_pool *pool)
 {
     struct lk_error e;
+    pool->unwanted = true;
     lk_error_set(&e, "3D000", "database configuration changed");
     LK_LIST_EACH(&core->clients, struct lk_client, node, c)
     if (c->pool == pool)
@@ -248,6 +249,7 @@ reload_pool(struct lk_core *core, struct lk_pool *pool)
         drop_pool(core, pool);
         return;
     }
+    pool->unwanted = false;
     bool moved = !lk_route_same_server(&pool->route, &route);
     bool doubt = pool->route.advisory_lock_policy != route.advisory_lock_policy ||
         pool->route.advisory_unlock_all != route.advisory_unlock_all;

@@ -123,8 +123,10 @@ static bool
 take_unit(struct lk_core *core, struct lk_client *c, enum lk_budget_kind kind, const char *name, int limit)
 {
     struct lk_budget *b = lk_budgets_get(core->shared->budgets, kind, name, limit, 0);
-    if (!lk_budget_take_one(b))
+    if (!lk_budget_take_one(b)) {
+        lk_budgets_put(core->shared->budgets, b);
         return false;
+    }
     c->budgets[kind - LK_BUDGET_KINDS] = b;
     return true;
 }

@@ -92,6 +92,10 @@ void lk_welcome_forget(struct lk_pool *pool);
 /* Should this server go when it is idle? why: for the log. */
 bool lk_server_worn_out(const struct lk_core *core, const struct lk_server *s, const char **why);
 
+/* --- unused.c --- */
+/* Closes the servers of pools that nobody has used for long, and frees such pools. */
+void lk_unused_tidy(struct lk_core *core);
+
 /* --- params.c --- */
 /* Frees interned values that nobody uses, or all of them. */
 void lk_params_tidy(struct lk_core *core, bool all);
@@ -102,6 +106,8 @@ lk_core_lends(const struct lk_core *core)
 {
     return core->mode == LK_CORE_ACTIVE || core->mode == LK_CORE_WAIT_FOR_CLIENTS;
 }
+/* Frees a pool that has neither clients nor servers. */
+void lk_core_free_pool(struct lk_core *core, struct lk_pool *pool);
 /* The pool of that database (as clients say it) and client's user, made if need be; NULL: there is no such database. */
 struct lk_pool *lk_core_pool(struct lk_core *core, const char *database, const char *user);
 

@@ -262,6 +262,7 @@ lk_core_tick(struct lk_core *core, struct lk_now now)
     if (over(core, k->since_us, core->settings->cancel_wait_timeout_us))
         lk_cancel_ended(core, k);
     check_pools(core);
+    lk_unused_tidy(core);
     lk_params_tidy(core, false);
     lk_link_serve_due(core);
 }

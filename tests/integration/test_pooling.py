@@ -265,6 +265,22 @@ def test_pool_mode_may_differ_by_database_and_user(pg, lk):
         assert daemon.pool(kw.get("database", "app"), kw.get("user", "app"))["pool_mode"] == mode
 
 
+def test_pools_that_nobody_uses_go(pg, lk):
+    base = {"host": pg.host, "port": pg.port, "dbname": "app"}
+    daemon = lk({"autodb_idle_timeout": 1, "server_idle_timeout": 1}, databases={"app": base, "*": base})
+    for database in ("app", "any"):
+        conn = daemon.raw(database=database)
+        conn.simple("select 1")
+        conn.send(rawpg.terminate())
+    wait_until(lambda: daemon.pool("any") is None, what="the pool of the * line is gone")
+    assert daemon.pool("app")["sv_idle"] + daemon.pool("app")["sv_active"] <= 1
+    assert daemon.raw(database="any").simple("select 2") == [["2"]]
+    daemon.write(pool_idle_timeout=1)
+    daemon.reload()
+    wait_until(lambda: daemon.pool("app") is None, what="the idle pool is gone")
+    wait_until(lambda: len(pg.backends()) == 1, what="its servers are closed")
+
+
 def test_psycopg2_and_psycopg3_work_side_by_side(lk):
     daemon = lk({"default_pool_size": 2})
     old, new = daemon.connect2(autocommit=False), daemon.connect(autocommit=False)
