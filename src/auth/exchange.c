@@ -13,7 +13,7 @@
 /* Codes of Authentication… messages. */
 enum { REQUEST_PLAIN = 3, REQUEST_MD5 = 5, REQUEST_SASL = 10, REQUEST_SASL_CONTINUE = 11, REQUEST_SASL_FINAL = 12 };
 
-/* The longest 'p' bodies that PostgreSQL takes, for passwords and for SASL. */
+/* The longest 'p' bodies, for passwords and for SASL. PostgreSQL has the same limits with the length word counted in. */
 #define PASSWORD_MAX 65535u
 #define SASL_MAX 1024u
 #define MOCK_SALT_BYTES 16u

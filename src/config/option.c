@@ -139,7 +139,7 @@ const struct lk_option lk_options[] = {
     TIME(reserve_pool_timeout, "5", NONE, "how long a client waits before the reserve pool is used; 0: never used"),
     STRING(resolv_conf, "", RESTART, "resolver configuration other than the system's"),
     INT(sbuf_loopcnt, "5", 0, MOST, INERT, "PgBouncer's rounds on one connection before it turns to the next"),
-    INT(scram_iterations, "4096", 1, MOST, NONE, "iterations of SCRAM secrets made from plain passwords"),
+    INT(scram_iterations, "4096", 1, 1000000, NONE, "iterations of SCRAM secrets made from plain passwords"),
     TIME(server_check_delay, "30", NONE,
         "server_check_query runs on a server idle so long before it is used; 0: always"),
     STRING(server_check_query, "<empty>", NONE,

@@ -12,7 +12,7 @@
 #include "wire/build.h"
 #include "wire/frame.h"
 
-/* The longest 'p' message: a password of 65,535 bytes, as PostgreSQL has it. */
+/* The longest 'p' message: a password of 65,535 bytes with its NUL. */
 #define PASSWORD_FRAME_MAX (65535u + LK_FRAME_HEAD)
 
 static void

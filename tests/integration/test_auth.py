@@ -1,7 +1,10 @@
 """Who may come in, and how the pooler comes in to PostgreSQL."""
+import subprocess
+
 import pytest
 
 import rawpg
+from harness import run_as
 from rawpg import ServerError, md5_secret, scram_secret
 
 SECRETS = {
@@ -123,6 +126,66 @@ def test_changed_secrets_count_after_a_reload(lk):
     assert login(daemon, "app", "new").simple("select 1") == [["1"]]
     with pytest.raises(ServerError):
         login(daemon, "app", "old")
+
+
+def iterations(daemon, user):
+    """What the server's first SCRAM message says."""
+    conn = daemon.raw_socket()
+    conn.send(rawpg.startup_packet({"user": user, "database": "app"}))
+    assert conn.read().type == "R"
+    first = rawpg.Scram("any").first().encode()
+    conn.send(rawpg.frame("p", b"SCRAM-SHA-256\0" + rawpg.int4(len(first)) + first))
+    return int(conn.read().body.split(b",i=")[1])
+
+
+def test_scram_iterations_count_for_secrets_that_are_made_here(lk):
+    daemon = lk({"auth_type": "scram-sha-256", "scram_iterations": 5000},
+                userlist={"app": "plain text", "other": scram_secret("stored", iterations=6000), "admin": "adm"})
+    assert [iterations(daemon, u) for u in ("app", "other", "nobody_such")] == [5000, 6000, 5000]
+    assert login(daemon, "app", "plain text").simple("select 1") == [["1"]]
+    daemon.write(scram_iterations=4321)
+    with daemon.console_connection(password="adm") as conn:
+        conn.execute("RELOAD")
+    assert [iterations(daemon, u) for u in ("app", "other", "nobody_such")] == [4321, 6000, 4321]
+    assert login(daemon, "app", "plain text").simple("select 1") == [["1"]]
+
+
+def test_more_scram_iterations_than_are_computed_are_a_mistake_at_the_start(lk):
+    daemon = lk({"scram_iterations": 1000001}, start=False)
+    said = subprocess.run(run_as("QUIT") + [daemon.binary, "check", daemon.ini], capture_output=True, text=True)
+    assert said.returncode == 1 and "scram_iterations" in said.stderr
+
+
+# -- the longest secrets: 65,535 bytes in a message, its NUL among them; PostgreSQL counts the length word too
+
+LONGEST = "".join(chr(33 + i * 7 % 90) for i in range(65534)).replace("'", "x").replace("\\", "x")
+
+
+def test_a_password_of_64_kb_opens_the_way_to_pooler_and_server(second_pg, lk):
+    password = LONGEST[:-4]
+    for user in ("u_plain", "u_md5", "u_scram"):
+        second_pg.one("set password_encryption = '%s'" % ("md5" if user == "u_md5" else "scram-sha-256"))
+        second_pg.one("alter role %s password '%s'" % (user, password))
+    app = {"app": {"host": second_pg.host, "port": second_pg.port, "dbname": "app"}}
+    listed = dict.fromkeys(("u_plain", "u_md5", "u_scram"), password)
+    for auth_type in ("plain", "md5", "scram-sha-256"):
+        daemon = lk({"auth_type": auth_type}, databases=app, userlist=listed)
+        for user in listed:
+            assert login(daemon, user, password).simple("select current_user") == [[user]]
+            with pytest.raises(ServerError) as e:
+                login(daemon, user, password[:-1] + "?")
+            assert e.value.sqlstate == "28P01"
+        assert daemon.connect(user="u_plain", password=password).execute("select 1").fetchone() == (1,)
+
+
+@pytest.mark.parametrize("secret", SECRETS)
+def test_a_password_message_of_64_kb_is_read_and_a_longer_one_is_not(lk, secret):
+    daemon = lk({"auth_type": "plain"}, userlist={"app": SECRETS[secret]("app", LONGEST)})
+    assert login(daemon, "app", LONGEST).simple("select current_user") == [["app"]]
+    with pytest.raises((ServerError, rawpg.Closed, OSError)):
+        login(daemon, "app", LONGEST + "x")
+    daemon.wait_log("expected a password message of at most 65535 bytes")
+    assert login(daemon, "app", LONGEST).simple("select 1") == [["1"]]
 
 
 def test_secrets_never_reach_the_log(lk):
