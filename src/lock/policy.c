@@ -12,3 +12,9 @@ lk_policy_name(enum lk_policy p)
     };
     return names[p];
 }
+
+bool
+lk_policy_pins(enum lk_policy p)
+{
+    return p != LK_POLICY_RELEASE && p != LK_POLICY_OBSERVE;
+}

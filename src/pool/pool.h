@@ -42,6 +42,7 @@ struct lk_stats {
 /* Lock counters. */
 struct lk_lock_stats {
     uint64_t leaks, hidden, lost, probes, probes_skipped, resets, pins;
+    uint64_t rejected;
 };
 
 struct lk_pool {

@@ -7,8 +7,9 @@
 #include "session/clean.h"
 #include "session/evidence.h"
 #include "session/link.h"
+#include "session/policy.h"
+#include "session/refuse.h"
 #include "session/tell.h"
-#include "wire/build.h"
 #include "wire/frame.h"
 
 /* Messages other than rows and copies are short; a longer one is a broken peer's. */
@@ -94,16 +95,6 @@ skip_to_sync(struct lk_server *s)
 }
 
 static void
-send_refusal(struct lk_core *core, struct lk_server *s, const struct lk_reply *r)
-{
-    struct lk_buf out = {0};
-    lk_build_error(&out, "ERROR", r->error, false);
-    if (s->client)
-        (void)lk_step_send_buf(core, &s->client->end, &out);
-    lk_buf_clear(&out);
-}
-
-static void
 on_error(struct lk_core *core, struct lk_server *s, struct lk_span whole, struct lk_span body)
 {
     struct lk_reply *r = lk_replies_head(&s->replies);
@@ -123,7 +114,8 @@ on_error(struct lk_core *core, struct lk_server *s, struct lk_span whole, struct
         return;
     r->failed = true;
     if (r->purpose == LK_FOR_REFUSAL) {
-        send_refusal(core, s, r);
+        if (lk_refuse_answer(core, s, r, whole, body))
+            lk_policy_refused(core, s, r->watch);
     } else if (r->purpose <= LK_FOR_PREPARE) {
         if (s->client)
             lk_step_send(core, &s->client->end, whole);
@@ -259,6 +251,23 @@ refuse_block(struct lk_core *core, struct lk_client *c)
 }
 
 static void
+count_ready(struct lk_core *core, struct lk_server *s)
+{
+    struct lk_stats *stats = &s->seat.pool->stats;
+    stats->queries++;
+    stats->query_us += (uint64_t)(core->now.mono_us - s->request_us);
+    if (s->status == 'I') {
+        stats->transactions++;
+        if (s->client && s->client->transaction_us)
+            stats->transaction_us += (uint64_t)(core->now.mono_us - s->client->transaction_us);
+        if (s->client) /* the next one of a pipeline begins here */
+            s->client->transaction_us = s->replies.count > 1 ? core->now.mono_us : 0;
+    }
+    if (s->client)
+        s->client->state_us = core->now.mono_us;
+}
+
+static void
 on_ready(struct lk_core *core, struct lk_server *s, struct lk_span whole, struct lk_span body)
 {
     struct lk_reply *r = lk_replies_head(&s->replies);
@@ -270,28 +279,16 @@ on_ready(struct lk_core *core, struct lk_server *s, struct lk_span whole, struct
     }
     s->status = body.p[0];
     s->copy = LK_COPY_NONE;
-    bool refused = opens_block(s, purpose);
-    if (!refused)
-        pass(core, s, r, whole);
-    if (purpose == LK_FOR_CLIENT) {
-        if (r->kind == LK_REPLY_QUERY || r->kind == LK_REPLY_FCALL) {
-            if (r->kind == LK_REPLY_FCALL && r->watch && !r->failed)
-                lk_watch_complete(r->watch, &s->ledger, false, core->now);
-            lk_evidence_ran(core, s, r);
-        }
-        struct lk_stats *stats = &s->seat.pool->stats;
-        stats->queries++;
-        stats->query_us += (uint64_t)(core->now.mono_us - s->request_us);
-        if (s->status == 'I') {
-            stats->transactions++;
-            if (s->client && s->client->transaction_us)
-                stats->transaction_us += (uint64_t)(core->now.mono_us - s->client->transaction_us);
-            if (s->client) /* the next one of a pipeline begins here */
-                s->client->transaction_us = s->replies.count > 1 ? core->now.mono_us : 0;
-        }
-        if (s->client)
-            s->client->state_us = core->now.mono_us;
+    bool refused = opens_block(s, purpose), ours = purpose > LK_FOR_REFUSAL;
+    if (!refused && !ours && s->client)
+        lk_step_send(core, &s->client->end, whole);
+    if (purpose == LK_FOR_CLIENT && r->kind != LK_REPLY_SYNC) {
+        if (r->kind == LK_REPLY_FCALL && r->watch && !r->failed)
+            lk_watch_complete(r->watch, &s->ledger, false, core->now);
+        lk_evidence_ran(core, s, r);
     }
+    if (!ours)
+        count_ready(core, s);
     pop(core, s);
     if (refused) {
         refuse_block(core, s->client);
@@ -302,7 +299,7 @@ on_ready(struct lk_core *core, struct lk_server *s, struct lk_span whole, struct
         if (s->status == 'I')
             lk_client_forget_portals(s->client);
     }
-    if (purpose > LK_FOR_REFUSAL)
+    if (ours)
         lk_clean_ours_done(core, s, purpose);
     if (s->state != LK_SERVER_GONE)
         lk_link_settle(core, s);

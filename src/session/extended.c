@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "session/policy.h"
+#include "session/refuse.h"
 #include "session/step.h"
 #include "wire/build.h"
 
@@ -141,27 +143,13 @@ ensure_unnamed(struct lk_core *core, struct lk_client *c)
     return send_parse(core, c, c->unnamed, "");
 }
 
-/* A message that must fail at the server, so that client and server agree on what follows; its error is replaced. */
-static bool
-refuse(struct lk_core *core, struct lk_server *s, const struct lk_error *e)
-{
-    struct lk_buf out = {0};
-    struct lk_reply *r = lk_replies_push(&s->replies, LK_REPLY_PARSE, LK_FOR_REFUSAL);
-    if (!r)
-        return false;
-    r->error = LK_NEW(struct lk_error);
-    *r->error = *e;
-    lk_build_parse(&out, "lk_refused", lk_span_str("refused by the connection pooler"), 0, lk_span_make(NULL, 0));
-    return send_buf(core, s, &out);
-}
-
 /* A name that is none of the client's but might be one of ours on the server. */
 static bool
 refuse_name(struct lk_core *core, struct lk_server *s, struct lk_span name)
 {
     struct lk_error e;
     lk_error_set(&e, "26000", "prepared statement \"%.*s\" does not exist", (int)name.n, (const char *)name.p);
-    return refuse(core, s, &e);
+    return lk_refuse_extended(core, s, LK_REFUSAL_PARSE, &e, NULL) != NULL;
 }
 
 /* The statement that a message names, made ready on the server. *mapped: send st->name instead of the client's. */
@@ -196,7 +184,7 @@ parse_named(struct lk_core *core, struct lk_client *c, struct lk_span name, stru
     if (known && maps) {
         struct lk_error e;
         lk_error_set(&e, "42P05", "prepared statement \"%.*s\" already exists", (int)name.n, (const char *)name.p);
-        return refuse(core, s, &e) ? LK_EXTENDED_DONE : LK_EXTENDED_NO_MEMORY;
+        return lk_refuse_extended(core, s, LK_REFUSAL_PARSE, &e, NULL) ? LK_EXTENDED_DONE : LK_EXTENDED_NO_MEMORY;
     }
     /* in an aborted transaction PostgreSQL says so before it looks at the name: it is asked */
     bool aborted = s->status == 'E' && s->replies.count == 0;
@@ -396,6 +384,9 @@ lk_extended_execute(struct lk_core *core, struct lk_client *c, struct lk_span bo
     if (gone && !ensure_named(core, c, gone))
         return LK_EXTENDED_NO_MEMORY;
     struct lk_watch *watch = p && p->watch ? lk_watch_copy(p->watch) : NULL;
+    struct lk_error e;
+    if (lk_policy_refuses(c, watch, &e))
+        return lk_refuse_extended(core, s, LK_REFUSAL_NAME, &e, watch) ? LK_EXTENDED_DONE : LK_EXTENDED_NO_MEMORY;
     struct lk_reply *r = p && p->watch && !watch ? NULL : lk_replies_push(&s->replies, LK_REPLY_EXECUTE, LK_FOR_CLIENT);
     if (!r) {
         lk_watch_free(watch);

@@ -9,6 +9,8 @@
 #include "session/extended.h"
 #include "session/link.h"
 #include "session/piggyback.h"
+#include "session/policy.h"
+#include "session/refuse.h"
 #include "sql/gate.h"
 #include "wire/frame.h"
 
@@ -90,6 +92,19 @@ owe(struct lk_core *core, struct lk_client *c, enum lk_reply_kind kind, struct l
     return r;
 }
 
+/* May the Query or FunctionCall not be sent? Then it was refused; the watch is taken over. */
+static bool
+refuse(struct lk_core *core, struct lk_client *c, const struct lk_frame *f, struct lk_span there, struct lk_watch *watch)
+{
+    struct lk_error e;
+    if (!lk_policy_refuses(c, watch, &e))
+        return false;
+    take(core, c, f, there, true);
+    if (!lk_refuse_query(core, c->server, &e, watch))
+        out_of_memory(core, c);
+    return true;
+}
+
 static enum outcome
 on_query(struct lk_core *core, struct lk_client *c, const struct lk_frame *f, struct lk_span whole)
 {
@@ -107,6 +122,11 @@ on_query(struct lk_core *core, struct lk_client *c, const struct lk_frame *f, st
         a = analyse(core, c, lk_span_make(f->body.p, (size_t)(end - f->body.p)));
         if (a)
             watch = lk_watch_query(a, &failed);
+    }
+    if (refuse(core, c, f, whole, watch)) {
+        lk_analysis_unref(a);
+        lk_client_set_unnamed(c, NULL);
+        return DONE;
     }
     struct lk_span rewritten = {0};
     if (a && a->verb == LK_VERB_DEALLOCATE)
@@ -145,6 +165,10 @@ on_fcall(struct lk_core *core, struct lk_client *c, const struct lk_frame *f, st
     (void)snprintf(text, sizeof(text), "FunctionCall_%u", m.oid);
     struct lk_analysis *a = lk_analysis_cache_get(core->analyses, lk_span_str(text), lk_forward_mode(core, c));
     struct lk_watch *watch = a ? lk_watch_fcall(m.oid, m.rest, m.argument_count, a->text, &failed) : NULL;
+    if (refuse(core, c, f, whole, watch)) {
+        lk_analysis_unref(a);
+        return DONE;
+    }
     c->server->reset_fresh = false;
     if (owe(core, c, LK_REPLY_FCALL, a, watch, failed || !a))
         take(core, c, f, whole, false);

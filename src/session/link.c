@@ -166,7 +166,7 @@ release(struct lk_core *core, struct lk_server *s, enum lk_reason reason)
     lk_clean_begin(core, s, LK_CLEAN_ROLLBACK, reason);
 }
 
-/* The policy is pin, nothing is outstanding, outside a transaction: does the ledger know? True: a probe is on its way. */
+/* The policy keeps who holds locks, nothing is outstanding, outside a transaction: does the ledger know? True: a probe is on its way. */
 static bool
 ask_if_unsure(struct lk_core *core, struct lk_server *s)
 {
@@ -199,7 +199,7 @@ lk_link_settle(struct lk_core *core, struct lk_server *s)
     lk_evidence_rest(core, s);
     if (route->mode == LK_POOL_SESSION && !s->close_after)
         return;
-    if (route->advisory_lock_policy == LK_POLICY_PIN) {
+    if (lk_policy_pins((enum lk_policy)route->advisory_lock_policy)) {
         if (ask_if_unsure(core, s))
             return;
         lk_tell_pins(core, s);

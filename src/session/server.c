@@ -118,9 +118,10 @@ lk_server_pins(const struct lk_core *core, const struct lk_server *s)
         pins |= LK_PIN_CANCELLING;
     if (route->mode == LK_POOL_SESSION)
         pins |= LK_PIN_SESSION_MODE;
-    if (route->advisory_lock_policy == LK_POLICY_PIN && s->ledger.count > 0)
+    bool keeps = lk_policy_pins((enum lk_policy)route->advisory_lock_policy);
+    if (keeps && s->ledger.count > 0)
         pins |= LK_PIN_LOCKS;
-    if (route->advisory_lock_policy == LK_POLICY_PIN && s->ledger.unsure && !s->probe_failed)
+    if (keeps && s->ledger.unsure && !s->probe_failed)
         pins |= LK_PIN_UNSURE;
     return pins;
 }

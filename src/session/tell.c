@@ -168,6 +168,27 @@ lk_tell_pins(struct lk_core *core, struct lk_server *s)
     }
 }
 
+/* Events that are told once for a client and statement. */
+static bool
+first_time(const struct lk_server *s, enum lk_event event, const struct lk_text *text)
+{
+    uint64_t fingerprint = text ? text->fingerprint : 0;
+    return !s->who || lk_who_first(s->who, fingerprint * LK_EVENT_COUNT + (uint64_t)event);
+}
+
+void
+lk_tell_call(struct lk_core *core, struct lk_server *s, enum lk_event event, const struct lk_watch *w)
+{
+    if (!first_time(s, event, w->text))
+        return;
+    struct lk_record *r = record_new(core, s, event);
+    const struct lk_watched_call *c = lk_watch_taking_call(w);
+    if (c && c->bound == LK_BOUND_KEY)
+        set_lock(core, s, r, c->key, c->call->fn->mode, 0);
+    set_text(core, r, w->text);
+    lk_effects_record(&core->effects, r);
+}
+
 void
 lk_tell_hidden(struct lk_core *core, struct lk_server *s, const struct lk_held *held)
 {

@@ -10,6 +10,8 @@ void lk_tell_leaks(struct lk_core *core, struct lk_server *s, enum lk_reason rea
 void lk_tell_lost(struct lk_core *core, struct lk_server *s);
 /* A pin on locks begins or ends, if that is news. */
 void lk_tell_pins(struct lk_core *core, struct lk_server *s);
+/* What the policy did to a text's lock call (REJECTED, …): the first time for this client and statement. */
+void lk_tell_call(struct lk_core *core, struct lk_server *s, enum lk_event event, const struct lk_watch *w);
 void lk_tell_hidden(struct lk_core *core, struct lk_server *s, const struct lk_held *held);
 
 #endif

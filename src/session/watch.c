@@ -166,6 +166,33 @@ lk_watch_free(struct lk_watch *w)
     free(w);
 }
 
+static bool
+takes(const struct lk_function *fn)
+{
+    return !fn->xact && (fn->op == LK_CALL_LOCK || fn->op == LK_CALL_TRY);
+}
+
+bool
+lk_watch_takes(const struct lk_watch *w)
+{
+    const struct lk_plan *plan = w->analysis ? w->analysis->plan : NULL;
+    if (w->fcall)
+        return takes(w->fcall->fn);
+    for (uint16_t i = 0; plan && i < plan->count; i++)
+        if (plan->statements[i].finds & LK_FIND_LOCK)
+            return true;
+    return false;
+}
+
+const struct lk_watched_call *
+lk_watch_taking_call(const struct lk_watch *w)
+{
+    for (uint16_t i = 0; i < w->call_count; i++)
+        if (takes(w->calls[i].call->fn))
+            return &w->calls[i];
+    return NULL;
+}
+
 bool
 lk_watch_wants_row(const struct lk_watch *w)
 {

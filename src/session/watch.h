@@ -37,6 +37,11 @@ struct lk_watch *lk_watch_fcall(uint32_t oid, struct lk_span rest, uint16_t argu
 struct lk_watch *lk_watch_copy(const struct lk_watch *w);
 void lk_watch_free(struct lk_watch *w);
 
+/* Does a session-level lock or try stand in its text? */
+bool lk_watch_takes(const struct lk_watch *w);
+/* Its first call of these; NULL: none is known one by one. */
+const struct lk_watched_call *lk_watch_taking_call(const struct lk_watch *w);
+
 /* Does the next DataRow matter (so that it has to be seen whole)? */
 bool lk_watch_wants_row(const struct lk_watch *w);
 void lk_watch_row_description(struct lk_watch *w, struct lk_span body);

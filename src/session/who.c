@@ -32,5 +32,18 @@ lk_who_unref(struct lk_who *w)
     free(w->database);
     free(w->user);
     free(w->application_name);
+    free(w->told);
     free(w);
+}
+
+bool
+lk_who_first(struct lk_who *w, uint64_t what)
+{
+    if (!w->told)
+        w->told = lk_mem_new(LK_WHO_TOLD * sizeof(*w->told));
+    for (uint32_t i = 0; i < w->told_count && i < LK_WHO_TOLD; i++)
+        if (w->told[i] == what)
+            return false;
+    w->told[w->told_count++ % LK_WHO_TOLD] = what;
+    return true;
 }

@@ -204,7 +204,7 @@ help_names_every_option(void **state)
     for (size_t i = 0; i < lk_option_count; i++)
         assert_non_null(strstr(text, lk_options[i].name));
     assert_non_null(strstr(text, "listen_port (1..65535; default 6432)"));
-    assert_non_null(strstr(text, "advisory_lock_policy (pin|release; default pin)"));
+    assert_non_null(strstr(text, "advisory_unlock_all (always|tracked; default always)"));
     assert_non_null(strstr(text, "query_timeout (seconds; default 0)"));
     assert_non_null(strstr(text, "connect_query"));
     free(text);

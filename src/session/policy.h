@@ -1,0 +1,14 @@
+/* What becomes of a session lock call, by advisory_lock_policy and the limits of its pool: before it is sent, and when its
+ * answer has come. */
+#ifndef LK_SESSION_POLICY_H
+#define LK_SESSION_POLICY_H
+
+#include "session/core.h"
+
+/* May the client's message not be sent? Then *e is what it is told (with LK_REFUSAL_NAME of session/refuse.h). `watch` NULL:
+ * no touch, so never. */
+bool lk_policy_refuses(const struct lk_client *c, const struct lk_watch *watch, struct lk_error *e);
+/* It was refused, and the client has been told. */
+void lk_policy_refused(struct lk_core *core, struct lk_server *s, const struct lk_watch *watch);
+
+#endif
