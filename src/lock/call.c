@@ -7,7 +7,7 @@
 #define TYPE_UNKNOWN 705u
 
 /* The OIDs are the same in every version of PostgreSQL (pg_proc.dat). */
-static const struct lk_function functions[] = {
+static const struct lk_function functions[LK_FUNCTIONS] = {
     {"pg_advisory_lock", 2880, 2886, LK_CALL_LOCK, LK_MODE_EXCLUSIVE, false},
     {"pg_advisory_lock_shared", 2881, 2887, LK_CALL_LOCK, LK_MODE_SHARED, false},
     {"pg_try_advisory_lock", 2882, 2888, LK_CALL_TRY, LK_MODE_EXCLUSIVE, false},
@@ -28,6 +28,18 @@ lk_function_by_name(struct lk_span name)
         if (lk_span_is(name, functions[i].name))
             return &functions[i];
     return NULL;
+}
+
+unsigned
+lk_function_index(const struct lk_function *fn)
+{
+    return (unsigned)(fn - functions);
+}
+
+const struct lk_function *
+lk_function_at(unsigned index)
+{
+    return &functions[index];
 }
 
 const struct lk_function *

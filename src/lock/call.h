@@ -29,6 +29,10 @@ struct lk_function {
 
 /* By lower-case name without schema; NULL: none of ours. */
 const struct lk_function *lk_function_by_name(struct lk_span name);
+/* A number below LK_FUNCTIONS for each function, and back. */
+#define LK_FUNCTIONS 11u
+unsigned lk_function_index(const struct lk_function *fn);
+const struct lk_function *lk_function_at(unsigned index);
 /* By OID of either form; *space says which (NONE for unlock_all). NULL: none of ours. */
 const struct lk_function *lk_function_by_oid(uint32_t oid, enum lk_space *space);
 /* The transaction-level sibling of a session-level lock or try; NULL: it has none. */
@@ -80,8 +84,9 @@ enum lk_find {
 
 /* One statement of a text. Only an exact one has calls. */
 struct lk_plan_statement {
-    unsigned finds; /* bits of enum lk_find */
-    bool exact;     /* the answer tells: one row, these calls */
+    unsigned finds;     /* bits of enum lk_find */
+    unsigned functions; /* bit i: the i-th function is called by its own name */
+    bool exact;         /* the answer tells: one row, these calls */
     uint16_t columns;
     uint16_t call_count;
     struct lk_call *calls; /* owned */

@@ -42,18 +42,22 @@ string_speaks(const PgQuery__String *s)
     return s && s->sval && lk_recognise_string(lk_span_str(s->sval));
 }
 
-static unsigned
-on_call(const PgQuery__FuncCall *call)
+static void
+on_call(const PgQuery__FuncCall *call, struct lk_plan_statement *s)
 {
     bool catalog;
     const struct lk_function *fn = lk_tree_function(call, &catalog);
     if (!fn)
-        return 0;
-    if (!catalog)
-        return LK_FIND_FOREIGN;
+        return;
+    if (!catalog) {
+        s->finds |= LK_FIND_FOREIGN;
+        return;
+    }
+    s->functions |= 1u << lk_function_index(fn);
     if (fn->xact)
-        return LK_FIND_XACT;
-    return fn->op == LK_CALL_LOCK || fn->op == LK_CALL_TRY ? LK_FIND_LOCK : LK_FIND_UNLOCK;
+        s->finds |= LK_FIND_XACT;
+    else
+        s->finds |= fn->op == LK_CALL_LOCK || fn->op == LK_CALL_TRY ? LK_FIND_LOCK : LK_FIND_UNLOCK;
 }
 
 /* EXPLAIN runs its statement only with ANALYZE; anything but a clear no counts as that. */
@@ -81,22 +85,22 @@ enum { IN_BODY = 1 };
 static bool
 visit(const ProtobufCMessage *m, unsigned *in, void *context)
 {
-    unsigned *finds = context;
+    struct lk_plan_statement *s = context;
     const void *node = m;
     const ProtobufCMessageDescriptor *d = m->descriptor;
     if (d == &pg_query__func_call__descriptor) {
-        *finds |= on_call(node);
+        on_call(node, s);
     } else if (d == &pg_query__a__const__descriptor) {
         const PgQuery__AConst *c = node;
         if (c->val_case == PG_QUERY__A__CONST__VAL_SVAL && string_speaks(c->sval))
-            *finds |= LK_FIND_STRING;
+            s->finds |= LK_FIND_STRING;
     } else if (d == &pg_query__string__descriptor) {
         if (*in & IN_BODY && string_speaks(node))
-            *finds |= LK_FIND_STRING;
+            s->finds |= LK_FIND_STRING;
     } else if (d == &pg_query__do_stmt__descriptor) {
         *in |= IN_BODY;
     } else if (d == &pg_query__execute_stmt__descriptor) {
-        *finds |= LK_FIND_EXECUTE;
+        s->finds |= LK_FIND_EXECUTE;
     } else if (d == &pg_query__explain_stmt__descriptor) {
         return explain_runs(node);
     }
@@ -109,14 +113,14 @@ visit(const ProtobufCMessage *m, unsigned *in, void *context)
 static bool
 function_touches(const PgQuery__CreateFunctionStmt *f)
 {
-    unsigned finds = 0;
+    struct lk_plan_statement inside = {0};
     for (size_t i = 0; i < f->n_options; i++)
-        lk_tree_walk(&f->options[i]->base, IN_BODY, visit, &finds);
+        lk_tree_walk(&f->options[i]->base, IN_BODY, visit, &inside);
     for (size_t i = 0; i < f->n_parameters; i++)
-        lk_tree_walk(&f->parameters[i]->base, 0, visit, &finds);
+        lk_tree_walk(&f->parameters[i]->base, 0, visit, &inside);
     if (f->sql_body)
-        lk_tree_walk(&f->sql_body->base, 0, visit, &finds);
-    return finds & LK_FIND_TOUCHES;
+        lk_tree_walk(&f->sql_body->base, 0, visit, &inside);
+    return lk_plan_touches(&inside);
 }
 
 static void
@@ -141,7 +145,7 @@ static void
 read_statement(struct lk_span sql, const PgQuery__Node *stmt, struct lk_recognised *out, uint16_t index)
 {
     struct lk_plan_statement *s = &out->plan->statements[index];
-    lk_tree_walk(&stmt->base, 0, visit, &s->finds);
+    lk_tree_walk(&stmt->base, 0, visit, s);
     if (only_calls(s->finds) && stmt->node_case == PG_QUERY__NODE__NODE_SELECT_STMT)
         lk_exact_select(sql, stmt->select_stmt, s);
     out->lints |= lk_lint_statement(stmt, out->plan->count == 1);

@@ -312,6 +312,36 @@ a_function_that_locks_when_it_is_called_is_named(void **state)
 }
 
 static void
+what_was_found_is_told_for_unsure_statements_too(void **state)
+{
+    static const struct {
+        const char *sql;
+        unsigned finds;
+        const char *functions;
+    } rows[] = {
+        {"with a as (select pg_try_advisory_lock(id) from t) select pg_advisory_xact_lock(1) from a",
+            LK_FIND_LOCK | LK_FIND_XACT, "pg_try_advisory_lock pg_advisory_xact_lock"},
+        {"select pg_advisory_unlock_shared(1), pg_advisory_unlock_all(), f()", LK_FIND_UNLOCK,
+            "pg_advisory_unlock_shared pg_advisory_unlock_all"},
+        {"select mine.pg_advisory_lock(1), 'pg_advisory_lock'", LK_FIND_FOREIGN | LK_FIND_STRING, ""},
+        {"execute p", LK_FIND_EXECUTE, ""},
+        {"do 'begin perform pg_advisory_lock(1); end'", LK_FIND_STRING, ""},
+        {"select pg_advisory_lock(1)", LK_FIND_LOCK, "pg_advisory_lock"},
+    };
+    for (size_t i = 0; i < LK_COUNT(rows); i++) {
+        struct lk_plan *plan = lk_recognise(lk_span_str(rows[i].sql)).plan;
+        assert_int_equal(plan->count, 1);
+        char got[256] = "";
+        for (unsigned k = 0; k < LK_FUNCTIONS; k++)
+            if (plan->statements[0].functions & 1u << k)
+                put(got, sizeof(got), got[0] ? " %s" : "%s", lk_function_at(k)->name);
+        if (plan->statements[0].finds != rows[i].finds || strcmp(got, rows[i].functions) != 0)
+            fail_msg("%s: %u %s", rows[i].sql, plan->statements[0].finds, got);
+        lk_plan_free(plan);
+    }
+}
+
+static void
 the_word_in_a_string_is_an_unsure_touch(void **state)
 {
     static const struct row rows[] = {
@@ -449,6 +479,7 @@ main(void)
         cmocka_unit_test(other_shapes_of_a_session_call_are_unsure),
         cmocka_unit_test(statements_that_lock_nothing_for_a_session_are_no_touch),
         cmocka_unit_test(a_function_that_locks_when_it_is_called_is_named),
+        cmocka_unit_test(what_was_found_is_told_for_unsure_statements_too),
         cmocka_unit_test(the_word_in_a_string_is_an_unsure_touch),
         cmocka_unit_test(each_statement_of_a_text_has_its_own_plan),
         cmocka_unit_test(what_cannot_be_parsed_is_one_unsure_touch),
