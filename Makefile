@@ -23,7 +23,7 @@ LK_CFLAGS = -std=c11 -D_GNU_SOURCE -Isrc -pthread $(WARN) $(CFLAGS)
 LK_LIBS = -levent_extra -levent_core -lssl -lcrypto -lpg_query -lprotobuf-c -ljansson -lz -lpthread -lm
 
 # The folders from the top floor to the ground: the order in which archives are linked.
-FOLDERS = net admin errand tool session auth pool sql journal wire config lock base
+FOLDERS = net admin tool session auth pool sql journal wire config lock base
 SRC = $(foreach f,$(FOLDERS),$(sort $(wildcard src/$(f)/*.c)))
 ARCHIVES = $(foreach f,$(FOLDERS),$(if $(wildcard src/$(f)/*.c),$(BUILD)/$(f).a))
 OBJ = $(SRC:src/%.c=$(BUILD)/obj/%.o)

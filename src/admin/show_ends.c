@@ -96,6 +96,7 @@ server_state(const struct lk_server *s)
         return "idle";
     case LK_SERVER_LINKED:
         return "active";
+    case LK_SERVER_ERRAND:
     case LK_SERVER_CLEANING:
         return s->cancels > 0 ? "being_canceled" : "tested";
     default:

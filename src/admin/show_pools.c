@@ -67,6 +67,7 @@ tally_server(struct tally *tally, const struct lk_core *core, const struct lk_se
         tally->sv_active++;
         tally->sv_pinned += (lk_server_pins(core, s) & (LK_PIN_LOCKS | LK_PIN_UNSURE)) != 0;
         break;
+    case LK_SERVER_ERRAND:
     case LK_SERVER_CLEANING:
         if (s->cancels > 0)
             tally->sv_being_canceled++;

@@ -58,7 +58,7 @@ enum {
 const struct lk_option lk_options[] = {
     STRING(admin_users, "", NONE, "users who may do everything on the console, separated by commas"),
     BOOL(application_name_add_host, "0", INERT, "add the client's address to its application_name"),
-    STRING(auth_dbname, NULL, INERT, "database in which auth_query runs"),
+    STRING(auth_dbname, NULL, NONE, "database in which auth_query runs"),
     STRING(auth_file, NULL, NONE, "file of user names and secrets (userlist.txt)"),
     STRING(auth_hba_file, "", NONE, "rules for auth_type hba"),
     STRING(auth_ident_file, NULL, NONE, "maps of names for auth_type hba"),
@@ -66,9 +66,9 @@ const struct lk_option lk_options[] = {
     STRING(auth_query,
         "SELECT rolname, CASE WHEN rolvaliduntil < now() THEN NULL ELSE rolpassword END "
         "FROM pg_authid WHERE rolname=$1 AND rolcanlogin",
-        INERT, "query that finds the secret of a user who is not in auth_file"),
+        NONE, "query that finds the secret of a user who is not in auth_file"),
     ENUM(auth_type, "md5", auth_types, "pam,ldap", NONE, "how clients prove who they are"),
-    STRING(auth_user, NULL, INERT, "user who runs auth_query"),
+    STRING(auth_user, NULL, NONE, "user who runs auth_query"),
     TIME(autodb_idle_timeout, "3600", NONE, "drop an unused database made from the * line after so long"),
     TIME(cancel_wait_timeout, "10", NONE, "longest time a cancel request waits for its connection"),
     TIME(client_idle_timeout, "0", NONE, "close a client that is idle so long; 0: never"),

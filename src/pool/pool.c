@@ -39,6 +39,7 @@ lk_pool_new(struct lk_route *route, struct lk_budgets *budgets, int64_t now_us)
     for (int i = 0; i < LK_SEAT_LISTS; i++)
         lk_list_init(&p->seats[i]);
     lk_list_init(&p->waiters);
+    lk_list_init(&p->errands);
     bind_budgets(p, budgets);
     return p;
 }
@@ -48,7 +49,7 @@ lk_pool_free(struct lk_pool *p, struct lk_budgets *budgets)
 {
     for (int i = 0; i < LK_SEAT_LISTS; i++)
         assert(p->seats[i].count == 0);
-    assert(p->waiters.count == 0);
+    assert(p->waiters.count == 0 && p->errands.count == 0);
     put_budgets(&p->budgets, budgets);
     lk_route_clear(&p->route);
     free(p->failure);
@@ -103,6 +104,20 @@ lk_pool_leave(struct lk_pool *p, struct lk_waiter *w)
         lk_list_remove(&p->waiters, &w->node);
 }
 
+void
+lk_pool_wait_errand(struct lk_pool *p, struct lk_waiter *w, int64_t now_us)
+{
+    w->since_us = now_us;
+    lk_list_push(&p->errands, &w->node);
+}
+
+void
+lk_pool_leave_errand(struct lk_pool *p, struct lk_waiter *w)
+{
+    if (lk_node_on_list(&w->node))
+        lk_list_remove(&p->errands, &w->node);
+}
+
 struct lk_waiter *
 lk_pool_first_waiter(struct lk_pool *p)
 {
@@ -140,7 +155,7 @@ lk_pool_may_open(
 {
     const struct lk_waiter *first = lk_pool_first_waiter(p);
     size_t opening = p->seats[LK_SEAT_OPENING].count;
-    bool wanted = p->waiters.count > opening + soon_clean(p, now_us) + p->seats[LK_SEAT_IDLE].count;
+    bool wanted = p->waiters.count + p->errands.count > opening + soon_clean(p, now_us) + p->seats[LK_SEAT_IDLE].count;
     bool below_least = p->clients > 0 && lk_pool_seats(p) < (size_t)p->route.min_pool_size;
     if (p->paused || (!wanted && !below_least))
         return false;

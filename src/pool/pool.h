@@ -51,6 +51,7 @@ struct lk_pool {
     struct lk_budget_set budgets;
     struct lk_list seats[LK_SEAT_LISTS];
     struct lk_list waiters;
+    struct lk_list errands; /* struct lk_waiter: our own queries that wait; they go before the clients */
     uint32_t clients;     /* logged in to it */
     bool paused;          /* PAUSE: no server is lent or opened */
     bool serve_due;       /* a server went: its waiters are to be looked at when the step ends */
@@ -85,6 +86,8 @@ void lk_pool_move(struct lk_pool *p, struct lk_seat *seat, enum lk_seat_list to,
 struct lk_seat *lk_pool_idle(struct lk_pool *p, bool round_robin);
 void lk_pool_wait(struct lk_pool *p, struct lk_waiter *w, int64_t now_us);
 void lk_pool_leave(struct lk_pool *p, struct lk_waiter *w);
+void lk_pool_wait_errand(struct lk_pool *p, struct lk_waiter *w, int64_t now_us);
+void lk_pool_leave_errand(struct lk_pool *p, struct lk_waiter *w);
 /* The longest waiting, or NULL. */
 struct lk_waiter *lk_pool_first_waiter(struct lk_pool *p);
 /* Should a server be opened now, and may the reserve be used for it? Takes the budget units if so. Considers waiters

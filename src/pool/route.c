@@ -67,6 +67,21 @@ lk_route_make(struct lk_route *r, const struct lk_settings *s, const char *datab
     return true;
 }
 
+bool
+lk_route_make_as(struct lk_route *r, const struct lk_settings *s, const char *database, const char *user)
+{
+    if (!lk_route_make(r, s, database, user))
+        return false;
+    r->as_given = true;
+    if (strcmp(r->user, user) == 0)
+        return true;
+    free(r->user);
+    lk_mem_wipe_free(r->password);
+    r->user = lk_mem_dup(user);
+    r->password = NULL;
+    return true;
+}
+
 void
 lk_route_clear(struct lk_route *r)
 {

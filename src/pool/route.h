@@ -8,6 +8,7 @@
 struct lk_route {
     char *database; /* as clients say it; owned, as all strings here */
     char *user;     /* who logs in to the server */
+    bool as_given;  /* ... whatever the database's line says: made by lk_route_make_as */
     char *dbname;   /* on the server */
     char *host;
     int port;
@@ -26,6 +27,8 @@ struct lk_route {
 
 /* Fills a zeroed route. False: there is no such database. `user` is the client's. */
 bool lk_route_make(struct lk_route *r, const struct lk_settings *s, const char *database, const char *user);
+/* The same for that very user: the database line's own user and password are passed over. */
+bool lk_route_make_as(struct lk_route *r, const struct lk_settings *s, const char *database, const char *user);
 void lk_route_clear(struct lk_route *r);
 /* Same server, user and login (a pool whose route differs here must open its connections anew). */
 bool lk_route_same_server(const struct lk_route *a, const struct lk_route *b);

@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "session/clean.h"
+#include "session/errand.h"
 #include "session/evidence.h"
 #include "session/link.h"
 #include "session/policy.h"
@@ -128,7 +129,8 @@ on_error(struct lk_core *core, struct lk_server *s, struct lk_span whole, struct
     } else {
         struct lk_span code = lk_msg_error_field(body, 'C'), text = lk_msg_error_field(body, 'M');
         (void)snprintf(s->ours_failed, sizeof(s->ours_failed), "%.*s", (int)code.n, (const char *)code.p);
-        lk_log(LK_LOG_DEBUG, "%s: a statement of ours failed: %s %.*s", lk_server_label(s), s->ours_failed, (int)text.n,
+        bool operators = r->purpose == LK_FOR_ERRAND && s->errand->kind->resets;
+        lk_log(operators ? LK_LOG_WARNING : LK_LOG_DEBUG, "%s: a statement of ours failed: %s %.*s", lk_server_label(s), s->ours_failed, (int)text.n,
             (const char *)text.p);
     }
     if (r->kind == LK_REPLY_QUERY || r->kind == LK_REPLY_FCALL || r->kind == LK_REPLY_SYNC)
@@ -232,6 +234,8 @@ on_row(struct lk_core *core, struct lk_server *s, struct lk_span whole, struct l
         lk_probe_row(core, s, body);
     else if (r->purpose == LK_FOR_PARAMS)
         lk_params_settled(core, s, body);
+    else if (r->purpose == LK_FOR_ERRAND)
+        lk_errand_row(core, s, body);
     pass(core, s, r, whole);
 }
 

@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "lock/policy.h"
+#include "session/errand.h"
 #include "session/evidence.h"
 #include "session/link.h"
 #include "session/step.h"
@@ -213,6 +214,9 @@ lk_clean_ours_done(struct lk_core *core, struct lk_server *s, enum lk_reply_purp
         else
             reset_done(core, s);
         break;
+    case LK_FOR_ERRAND:
+        lk_errand_answered(core, s);
+        return;
     case LK_FOR_DRAIN:
         break;
     default:

@@ -32,7 +32,8 @@ static const struct {
     unsigned next;
 } rules[LK_CLIENT_STATES] = {
     [LK_CLIENT_STARTUP] = {lk_startup_input,
-        TO(AUTH) | TO(WELCOME) | TO(READY) | TO(CONSOLE) | TO(CANCEL) | TO(GONE)},
+        TO(LOOKUP) | TO(AUTH) | TO(WELCOME) | TO(READY) | TO(CONSOLE) | TO(CANCEL) | TO(GONE)},
+    [LK_CLIENT_LOOKUP] = {read_nothing, TO(AUTH) | TO(GONE)},
     [LK_CLIENT_AUTH] = {lk_startup_input, TO(WELCOME) | TO(READY) | TO(CONSOLE) | TO(GONE)},
     [LK_CLIENT_WELCOME] = {read_nothing, TO(READY) | TO(GONE)},
     [LK_CLIENT_READY] = {lk_forward_input, TO(WAITING) | TO(LINKED) | TO(GONE)},
@@ -50,7 +51,7 @@ lk_client_enter(struct lk_core *core, struct lk_client *c, enum lk_client_state 
         abort();
     c->state = to;
     c->state_us = core->now.mono_us;
-    c->end.paused = to == LK_CLIENT_WELCOME || to == LK_CLIENT_WAITING;
+    c->end.paused = to == LK_CLIENT_LOOKUP || to == LK_CLIENT_WELCOME || to == LK_CLIENT_WAITING;
     c->wait_told = false;
 }
 

@@ -11,9 +11,11 @@
 #include "session/who.h"
 
 struct lk_server;
+struct lk_lookup;
 
 enum lk_client_state {
     LK_CLIENT_STARTUP, /* before its startup packet */
+    LK_CLIENT_LOOKUP,  /* auth_query is asked for its secret */
     LK_CLIENT_AUTH,    /* authentication messages go to and fro */
     LK_CLIENT_WELCOME, /* authenticated; waits for the parameters of its pool's first server */
     LK_CLIENT_READY,   /* logged in, without a server */
@@ -54,6 +56,7 @@ struct lk_client {
     const struct lk_user_settings *limits; /* line of [users], or NULL; valid while core->settings is */
     struct lk_waiter place;
     struct lk_server *server;   /* LINKED only */
+    struct lk_lookup *lookup;     /* LOOKUP only: what it waits for, with others maybe */
     struct lk_exchange *exchange; /* AUTH only */
     char *auth_secret;          /* AUTH: what the exchange measures by, a copy that outlives a RELOAD; owned, wiped */
     bool asked_tls, asked_gss;  /* STARTUP: it sent SSLRequest, GSSENCRequest */

@@ -7,7 +7,9 @@
 #include "base/log.h"
 #include "session/cancel.h"
 #include "session/clean.h"
+#include "session/errand.h"
 #include "session/link.h"
+#include "session/secrets.h"
 #include "session/step.h"
 
 #define ANALYSES_BYTES ((size_t)16 * 1024 * 1024)
@@ -73,10 +75,17 @@ void
 lk_core_free(struct lk_core *core)
 {
     lk_core_settle(core);
-    LK_LIST_EACH(&core->pools, struct lk_pool, node, pool) lk_core_free_pool(core, pool);
+    struct lk_error over;
+    lk_error_set(&over, "57P01", "pooler is shutting down");
+    LK_LIST_EACH(&core->pools, struct lk_pool, node, pool)
+    {
+        lk_errand_fail_waiting(core, pool, &over);
+        lk_core_free_pool(core, pool);
+    }
     lk_effects_clear(&core->effects);
     lk_arena_clear(&core->arena);
     lk_user_keys_free(core);
+    lk_secrets_free(core);
     lk_analysis_cache_free(core->analyses);
     lk_trust_free(core->trust);
     lk_params_tidy(core, true);
@@ -115,30 +124,42 @@ lk_core_settle(struct lk_core *core)
 /* --- pools --- */
 
 static struct lk_pool *
-find_pool(struct lk_core *core, const char *database, const char *user)
+find_pool(struct lk_core *core, const struct lk_route *r)
 {
     LK_LIST_EACH(&core->pools, struct lk_pool, node, pool)
-    if (strcmp(pool->route.database, database) == 0 && strcmp(pool->route.user, user) == 0)
+    if (strcmp(pool->route.database, r->database) == 0 && strcmp(pool->route.user, r->user) == 0)
         return pool;
     return NULL;
 }
 
-struct lk_pool *
-lk_core_pool(struct lk_core *core, const char *database, const char *user)
+/* Takes the route over. */
+static struct lk_pool *
+pool_of_route(struct lk_core *core, struct lk_route route)
 {
-    struct lk_route route = {0};
-    if (!lk_route_make(&route, core->settings, database, user))
-        return NULL;
-    struct lk_pool *pool = find_pool(core, database, route.user);
+    struct lk_pool *pool = find_pool(core, &route);
     if (pool) {
         lk_route_clear(&route);
         return pool;
     }
     pool = lk_pool_new(&route, core->shared->budgets, core->now.mono_us);
     pool->scope.id = ++core->next_scope;
-    pool->paused = lk_names_has(&core->paused, database);
+    pool->paused = lk_names_has(&core->paused, pool->route.database);
     lk_list_push(&core->pools, &pool->node);
     return pool;
+}
+
+struct lk_pool *
+lk_core_pool(struct lk_core *core, const char *database, const char *user)
+{
+    struct lk_route route = {0};
+    return lk_route_make(&route, core->settings, database, user) ? pool_of_route(core, route) : NULL;
+}
+
+struct lk_pool *
+lk_core_pool_of(struct lk_core *core, const char *database, const char *user)
+{
+    struct lk_route route = {0};
+    return lk_route_make_as(&route, core->settings, database, user) ? pool_of_route(core, route) : NULL;
 }
 
 /* --- steps --- */
@@ -228,6 +249,7 @@ drop_pool(struct lk_core *core, struct lk_pool *pool)
     LK_LIST_EACH(&core->clients, struct lk_client, node, c)
     if (c->pool == pool)
         lk_client_fail(core, c, &e, LK_REASON_ADMIN);
+    lk_errand_fail_waiting(core, pool, &e);
     LK_LIST_EACH(&core->servers, struct lk_server, node, s)
     if (s->seat.pool == pool)
         s->close_after = true;
@@ -245,7 +267,9 @@ static void
 reload_pool(struct lk_core *core, struct lk_pool *pool)
 {
     struct lk_route route = {0};
-    if (!lk_route_make(&route, core->settings, pool->route.database, pool->route.user)) {
+    bool made = pool->route.as_given ? lk_route_make_as(&route, core->settings, pool->route.database, pool->route.user)
+                                     : lk_route_make(&route, core->settings, pool->route.database, pool->route.user);
+    if (!made) {
         drop_pool(core, pool);
         return;
     }
@@ -274,6 +298,7 @@ lk_core_reload(struct lk_core *core, struct lk_settings *settings, struct lk_now
     core->settings = lk_settings_ref(settings);
     lk_users_free(core->users);
     core->users = read_users(settings);
+    lk_secrets_doubt_all(core);
     LK_LIST_EACH(&core->clients, struct lk_client, node, c)
     c->limits = c->user ? lk_settings_user(settings, c->user) : NULL;
     LK_LIST_EACH(&core->pools, struct lk_pool, node, pool) reload_pool(core, pool);

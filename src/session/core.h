@@ -68,6 +68,8 @@ struct lk_core {
     struct lk_trust *trust;
     struct lk_statement *statements; /* uthash */
     struct lk_interned *interned;    /* uthash: parameter values */
+    struct lk_lookup *lookups;       /* uthash: secrets that auth_query found */
+    bool lookups_md5;                /* ... the last of them was an md5 hash */
     struct lk_key_of_user *user_keys; /* uthash: ClientKeys and passwords that logins revealed */
     const char *extra_params[LK_PARAM_MAX - LK_PARAM_FIXED]; /* of track_extra_parameters, without fixed ones; owned */
     unsigned param_count;

@@ -6,6 +6,7 @@
 #include "lock/policy.h"
 #include "session/cancel.h"
 #include "session/clean.h"
+#include "session/errand.h"
 #include "session/evidence.h"
 #include "session/step.h"
 #include "session/tell.h"
@@ -37,9 +38,8 @@ link_up(struct lk_core *core, struct lk_client *c, struct lk_server *s)
     lk_params_follow(core, s);
 }
 
-/* An idle server that may be lent as it is; one that has idled too long is checked first. */
-static struct lk_server *
-lendable(struct lk_core *core, struct lk_pool *pool)
+struct lk_server *
+lk_link_lendable(struct lk_core *core, struct lk_pool *pool)
 {
     struct lk_seat *seat;
     if (pool->paused || !lk_core_lends(core))
@@ -59,7 +59,7 @@ bool
 lk_link_acquire(struct lk_core *core, struct lk_client *c)
 {
     struct lk_pool *pool = c->pool;
-    struct lk_server *s = pool->waiters.count == 0 ? lendable(core, pool) : NULL;
+    struct lk_server *s = pool->waiters.count == 0 ? lk_link_lendable(core, pool) : NULL;
     if (s) {
         link_up(core, c, s);
         return true;
@@ -100,7 +100,7 @@ open_more(struct lk_core *core, struct lk_pool *pool)
             return;
         if (lk_pool_may_open(pool, core->now.mono_us, st->server_login_retry_us, st->reserve_pool_timeout_us, &denied))
             (void)lk_server_open(core, pool);
-        else if (denied == LK_BUDGET_POOL || !lk_list_first(&pool->waiters) || !evict_idle(core, pool, denied))
+        else if (denied == LK_BUDGET_POOL || (!lk_list_first(&pool->waiters) && !lk_list_first(&pool->errands)) || !evict_idle(core, pool, denied))
             return;
     }
 }
@@ -109,8 +109,9 @@ void
 lk_link_serve(struct lk_core *core, struct lk_pool *pool)
 {
     struct lk_waiter *w = lk_pool_first_waiter(pool);
-    if (!w && pool->route.min_pool_size == 0)
+    if (!w && !lk_list_first(&pool->errands) && pool->route.min_pool_size == 0)
         return;
+    lk_errand_serve(core, pool);
     for (; w; w = lk_pool_first_waiter(pool)) {
         struct lk_client *c = client_of_waiter(w);
         if (c->state == LK_CLIENT_WELCOME) {
@@ -119,7 +120,7 @@ lk_link_serve(struct lk_core *core, struct lk_pool *pool)
             lk_pool_leave(pool, w);
             lk_startup_welcome(core, c);
         } else {
-            struct lk_server *s = lendable(core, pool);
+            struct lk_server *s = lk_link_lendable(core, pool);
             if (!s)
                 break;
             lk_pool_leave(pool, w);

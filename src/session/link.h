@@ -6,6 +6,8 @@
 
 /* A server for this client, now (true) or later: then it is WAITING and will be resumed. */
 bool lk_link_acquire(struct lk_core *core, struct lk_client *c);
+/* An idle server that may be lent as it is, or NULL; one that has idled too long is checked first. */
+struct lk_server *lk_link_lendable(struct lk_core *core, struct lk_pool *pool);
 /* Lends idle servers of the pool to those who wait and opens what may be opened. */
 void lk_link_serve(struct lk_core *core, struct lk_pool *pool);
 /* The same at the end of the step: for places that are in the middle of a walk over clients or servers. */

@@ -35,7 +35,7 @@ bool
 lk_core_paused(const struct lk_core *core, const char *database)
 {
     LK_LIST_EACH(&core->servers, struct lk_server, node, s)
-    if (meant(s->seat.pool, database) && (s->state == LK_SERVER_LINKED || s->state == LK_SERVER_CLEANING))
+    if (meant(s->seat.pool, database) && (s->state == LK_SERVER_LINKED || s->state == LK_SERVER_ERRAND || s->state == LK_SERVER_CLEANING))
         return false;
     return true;
 }

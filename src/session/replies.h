@@ -36,6 +36,8 @@ enum lk_reply_purpose {
     LK_FOR_DISCARD,
     LK_FOR_CHECK,   /* server_check_query */
     LK_FOR_CONNECT, /* connect_query */
+    LK_FOR_ERRAND_SETTINGS, /* what goes before an errand's query */
+    LK_FOR_ERRAND,
     LK_FOR_DRAIN,   /* a Sync for a client that went away */
 };
 

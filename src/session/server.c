@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "lock/policy.h"
 #include "session/cancel.h"
+#include "session/errand.h"
 #include "session/evidence.h"
 #include "session/link.h"
 #include "session/tell.h"
@@ -16,8 +17,9 @@ static const uint16_t allowed_next[LK_SERVER_STATES] = {
     [LK_SERVER_CONNECT] = 1u << LK_SERVER_LOGIN | 1u << LK_SERVER_GONE,
     [LK_SERVER_LOGIN] = 1u << LK_SERVER_SETUP | 1u << LK_SERVER_GONE,
     [LK_SERVER_SETUP] = 1u << LK_SERVER_IDLE | 1u << LK_SERVER_GONE,
-    [LK_SERVER_IDLE] = 1u << LK_SERVER_LINKED | 1u << LK_SERVER_CLEANING | 1u << LK_SERVER_GONE,
+    [LK_SERVER_IDLE] = 1u << LK_SERVER_LINKED | 1u << LK_SERVER_ERRAND | 1u << LK_SERVER_CLEANING | 1u << LK_SERVER_GONE,
     [LK_SERVER_LINKED] = 1u << LK_SERVER_CLEANING | 1u << LK_SERVER_GONE,
+    [LK_SERVER_ERRAND] = 1u << LK_SERVER_CLEANING | 1u << LK_SERVER_GONE,
     [LK_SERVER_CLEANING] = 1u << LK_SERVER_IDLE | 1u << LK_SERVER_GONE,
     [LK_SERVER_GONE] = 0,
 };
@@ -28,6 +30,7 @@ static const enum lk_seat_list seat_of[LK_SERVER_STATES] = {
     [LK_SERVER_SETUP] = LK_SEAT_OPENING,
     [LK_SERVER_IDLE] = LK_SEAT_IDLE,
     [LK_SERVER_LINKED] = LK_SEAT_LINKED,
+    [LK_SERVER_ERRAND] = LK_SEAT_CLEANING,
     [LK_SERVER_CLEANING] = LK_SEAT_CLEANING,
     [LK_SERVER_GONE] = LK_SEAT_NONE,
 };
@@ -171,6 +174,8 @@ lk_server_close(struct lk_core *core, struct lk_server *s, const char *why, enum
     lk_list_push(&core->dead[LK_END_SERVER], &s->node);
     if (s->client)
         fail_client_of(core, s, why, reason);
+    if (s->errand)
+        lk_errand_lost(core, s, why);
     lk_link_serve_later(core, pool);
 }
 

@@ -10,6 +10,7 @@
 #include "session/who.h"
 
 struct lk_client;
+struct lk_errand;
 
 enum lk_server_state {
     LK_SERVER_CONNECT, /* the shell connects */
@@ -17,6 +18,7 @@ enum lk_server_state {
     LK_SERVER_SETUP,   /* logged in: connect_query and first reset run */
     LK_SERVER_IDLE,
     LK_SERVER_LINKED,  /* lent to a client */
+    LK_SERVER_ERRAND,  /* runs a query of our own */
     LK_SERVER_CLEANING,
     LK_SERVER_GONE,
     LK_SERVER_STATES,
@@ -91,6 +93,7 @@ struct lk_server {
     uint32_t remain;           /* bytes of a long frame from the server still to come */
     bool remain_passed;
     struct lk_client *client;  /* LINKED only */
+    struct lk_errand *errand;  /* ERRAND only: its owner's */
     struct lk_who *who;        /* whom it is lent to, or was until it is clean; a reference */
     struct lk_ledger ledger;
     struct lk_run run;

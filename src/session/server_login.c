@@ -7,7 +7,9 @@
 #include "base/log.h"
 #include "config/option.h"
 #include "session/clean.h"
+#include "session/errand.h"
 #include "session/negotiate.h"
+#include "session/secrets.h"
 #include "wire/build.h"
 
 #define USER_KEYS_MAX 10000u
@@ -37,13 +39,12 @@ drop_key(struct lk_core *core, struct lk_key_of_user *k)
 
 /* The entry of that user; one from before the secret was changed is dropped. */
 static struct lk_key_of_user *
-find_key(struct lk_core *core, const char *user)
+find_key(struct lk_core *core, const char *user, const char *secret)
 {
     struct lk_key_of_user *k = NULL;
     HASH_FIND_STR(core->user_keys, user, k);
     if (!k)
         return NULL;
-    const char *secret = lk_users_secret(core->users, user);
     if (secret == NULL ? k->against == NULL : k->against && strcmp(secret, k->against) == 0)
         return k;
     drop_key(core, k);
@@ -51,9 +52,9 @@ find_key(struct lk_core *core, const char *user)
 }
 
 static struct lk_key_of_user *
-take_key(struct lk_core *core, const char *user)
+take_key(struct lk_core *core, const char *user, const char *secret)
 {
-    struct lk_key_of_user *k = find_key(core, user);
+    struct lk_key_of_user *k = find_key(core, user, secret);
     if (k)
         return k;
     /* the first in the table's order is the oldest */
@@ -61,20 +62,20 @@ take_key(struct lk_core *core, const char *user)
         drop_key(core, core->user_keys);
     k = LK_NEW(struct lk_key_of_user);
     k->user = lk_mem_dup(user);
-    k->against = lk_mem_dup(lk_users_secret(core->users, user));
+    k->against = lk_mem_dup(secret);
     HASH_ADD_KEYPTR(hh, core->user_keys, k->user, strlen(k->user), k);
     return k;
 }
 
 void
-lk_user_keys_learn(struct lk_core *core, const char *user, const struct lk_exchange *x)
+lk_user_keys_learn(struct lk_core *core, const char *user, const char *against, const struct lk_exchange *x)
 {
     struct lk_scram_client_key key;
     const char *password = lk_exchange_password(x);
     bool has_key = lk_exchange_client_key(x, &key);
     if (!password && !has_key)
         return;
-    struct lk_key_of_user *k = take_key(core, user);
+    struct lk_key_of_user *k = take_key(core, user, against);
     if (password) {
         lk_mem_wipe_free(k->password);
         k->password = lk_mem_dup(password);
@@ -94,7 +95,7 @@ learn_from_server(struct lk_core *core, const struct lk_server *s)
     const struct lk_route *route = &s->seat.pool->route;
     if (route->password || !lk_login_client_key(s->login, &key))
         return;
-    struct lk_key_of_user *k = take_key(core, route->user);
+    struct lk_key_of_user *k = take_key(core, route->user, lk_secret_find(core, route->database, route->user));
     k->has_key = true;
     k->key = key;
     explicit_bzero(&key, sizeof(key));
@@ -115,6 +116,7 @@ lk_server_login_failed(struct lk_core *core, struct lk_pool *pool, const struct 
     pool->failed_us = core->now.mono_us;
     free(pool->failure);
     pool->failure = lk_mem_dup(e->message);
+    lk_errand_fail_waiting(core, pool, e);
     for (;;) {
         /* failing one may change the queue in any place, so each time it is looked through anew */
         struct lk_client *hopeless = NULL;
@@ -153,11 +155,12 @@ static void
 begin_login(struct lk_core *core, struct lk_server *s)
 {
     const struct lk_route *route = &s->seat.pool->route;
-    const struct lk_key_of_user *k = route->password ? NULL : find_key(core, route->user);
+    const char *secret = lk_secret_find(core, route->database, route->user);
+    const struct lk_key_of_user *k = route->password ? NULL : find_key(core, route->user, secret);
     struct lk_login_credentials credentials = {
         .user = route->user, .secret = route->password, .binding = s->end.tls_binding};
     if (!route->password)
-        credentials.secret = k && k->password ? k->password : lk_users_secret(core->users, route->user);
+        credentials.secret = k && k->password ? k->password : secret;
     if (k && k->has_key)
         credentials.client_key = &k->key;
     uint8_t nonce[LK_SCRAM_NONCE_BYTES];

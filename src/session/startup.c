@@ -9,6 +9,7 @@
 #include "session/cancel.h"
 #include "session/link.h"
 #include "session/method.h"
+#include "session/secrets.h"
 #include "wire/build.h"
 #include "wire/frame.h"
 
@@ -220,13 +221,14 @@ on_verdict(struct lk_core *core, struct lk_client *c, enum lk_auth_verdict verdi
             lk_client_close(core, c);
         break;
     case LK_AUTH_FAILED:
+        lk_secret_doubt(core, c->database, c->user);
         end_exchange(c);
         refuse(core, c, why);
         break;
     case LK_AUTH_OK:
         /* a RELOAD in between may have given the user another secret, which this login says nothing of */
-        if (same_secret(c->auth_secret, lk_users_secret(core->users, c->user)))
-            lk_user_keys_learn(core, c->user, c->exchange);
+        if (same_secret(c->auth_secret, lk_secret_find(core, c->database, c->user)))
+            lk_user_keys_learn(core, c->user, c->auth_secret, c->exchange);
         end_exchange(c);
         admit(core, c, out);
         break;
@@ -245,13 +247,20 @@ authenticate(struct lk_core *core, struct lk_client *c)
         refuse(core, c, &why);
         return;
     }
-    c->auth_secret = lk_mem_dup(lk_users_secret(core->users, c->user));
+    bool needs_none = method == LK_AUTH_ANY || method == LK_AUTH_REJECT;
+    if (!needs_none && lk_secret_ask(core, c))
+        return;
+    if (c->state == LK_CLIENT_STARTUP)
+        lk_client_enter(core, c, LK_CLIENT_AUTH);
+    c->auth_secret = lk_mem_dup(lk_secret_find(core, c->database, c->user));
+    if (method == LK_AUTH_TRUST && !c->auth_secret && lk_secret_user_exists(core, c->database, c->user))
+        c->auth_secret = lk_mem_dup("");
     struct lk_auth_request request = {
         .method = method,
         .user = c->user,
         .secret = c->auth_secret,
         .mock_key = lk_span_make(core->shared->mock_key, sizeof(core->shared->mock_key)),
-        .mock_scram = lk_users_mostly_scram(core->users),
+        .mock_scram = lk_secret_mostly_scram(core, c->database),
         .scram_iterations = (uint32_t)core->settings->scram_iterations,
         .binding = c->end.tls_binding,
     };
@@ -259,6 +268,18 @@ authenticate(struct lk_core *core, struct lk_client *c)
     c->exchange = lk_exchange_new(&request, &out, &verdict, &why);
     explicit_bzero(request.random, sizeof(request.random));
     on_verdict(core, c, verdict, &out, &why);
+}
+
+void
+lk_startup_looked_up(struct lk_core *core, struct lk_client *c, const struct lk_error *why)
+{
+    lk_client_enter(core, c, LK_CLIENT_AUTH);
+    if (why)
+        refuse(core, c, why);
+    else
+        authenticate(core, c);
+    if (c->state != LK_CLIENT_GONE)
+        lk_effects_resume(&core->effects, &c->end);
 }
 
 static size_t
@@ -550,8 +571,8 @@ on_startup(struct lk_core *core, struct lk_client *c, const struct lk_msg_startu
         return;
     }
     c->limits = lk_settings_user(core->settings, c->user);
-    lk_client_enter(core, c, LK_CLIENT_AUTH);
     if (trusted) {
+        lk_client_enter(core, c, LK_CLIENT_AUTH);
         struct lk_buf out = {0};
         admit(core, c, &out);
         lk_buf_clear(&out);

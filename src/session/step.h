@@ -40,6 +40,8 @@ const char *lk_client_label(const struct lk_client *c);
 
 /* --- startup.c --- */
 size_t lk_startup_input(struct lk_core *core, struct lk_client *c, struct lk_span in);
+/* auth_query has answered for a client that is LOOKUP; why: it could not be asked. */
+void lk_startup_looked_up(struct lk_core *core, struct lk_client *c, const struct lk_error *why);
 /* AuthenticationOk's second half: parameters, key, ReadyForQuery. */
 void lk_startup_welcome(struct lk_core *core, struct lk_client *c);
 
@@ -79,8 +81,9 @@ void lk_server_login_reload(struct lk_core *core, const struct lk_settings *befo
 void lk_server_login_frame(struct lk_core *core, struct lk_server *s, uint8_t type, struct lk_span body);
 /* The pool's server can't be logged in to: clients that wait for their welcome are told and closed. */
 void lk_server_login_failed(struct lk_core *core, struct lk_pool *pool, const struct lk_error *e);
-/* A password or ClientKey that a client's login revealed, for logging in to servers as that user. */
-void lk_user_keys_learn(struct lk_core *core, const char *user, const struct lk_exchange *x);
+/* A password or ClientKey that a client's login revealed, for logging in to servers as that user; `against`: the user's
+ * secret at that time, or NULL. */
+void lk_user_keys_learn(struct lk_core *core, const char *user, const char *against, const struct lk_exchange *x);
 void lk_user_keys_free(struct lk_core *core);
 
 /* --- welcome.c: parameters of a pool's servers, for new clients --- */
@@ -110,5 +113,7 @@ lk_core_lends(const struct lk_core *core)
 void lk_core_free_pool(struct lk_core *core, struct lk_pool *pool);
 /* The pool of that database (as clients say it) and client's user, made if need be; NULL: there is no such database. */
 struct lk_pool *lk_core_pool(struct lk_core *core, const char *database, const char *user);
+/* The pool of that database in which this very user logs in, whatever its line says of another: for auth_query. */
+struct lk_pool *lk_core_pool_of(struct lk_core *core, const char *database, const char *user);
 
 #endif

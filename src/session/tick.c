@@ -5,11 +5,14 @@
 
 #include "base/log.h"
 #include "session/cancel.h"
+#include "session/errand.h"
 #include "session/evidence.h"
 #include "session/link.h"
 #include "wire/build.h"
 
 #define CANCEL_AGAIN_US ((int64_t)200000)
+/* By then the backend's own statement_timeout has ended an errand, unless it hangs. */
+#define ERRAND_GRACE_US LK_SECOND_US
 
 static bool
 over(const struct lk_core *core, int64_t since_us, int64_t limit_us)
@@ -106,6 +109,7 @@ check_client(struct lk_core *core, struct lk_client *c)
     const struct lk_settings *st = core->settings;
     switch (c->state) {
     case LK_CLIENT_STARTUP:
+    case LK_CLIENT_LOOKUP:
     case LK_CLIENT_AUTH:
     case LK_CLIENT_WELCOME:
         if (over(core, c->connect_us, st->client_login_timeout_us))
@@ -189,6 +193,10 @@ check_server(struct lk_core *core, struct lk_server *s)
     case LK_SERVER_IDLE:
         check_idle(core, s);
         break;
+    case LK_SERVER_ERRAND:
+        if (core->now.mono_us > s->errand->deadline_us + ERRAND_GRACE_US)
+            lk_server_close(core, s, "a query of our own took too long", LK_REASON_TIMEOUT, false);
+        break;
     default:
         break;
     }
@@ -238,7 +246,8 @@ check_pools(struct lk_core *core)
     bool period = over(core, core->stats_us, core->settings->stats_period_us);
     LK_LIST_EACH(&core->pools, struct lk_pool, node, pool)
     {
-        if (lk_list_first(&pool->waiters) || (pool->clients > 0 && pool->route.min_pool_size > 0))
+        lk_errand_check(core, pool);
+        if (lk_list_first(&pool->waiters) || lk_list_first(&pool->errands) || (pool->clients > 0 && pool->route.min_pool_size > 0))
             lk_link_serve(core, pool);
         if (!period)
             continue;

@@ -38,7 +38,7 @@ lk_unused_tidy(struct lk_core *core)
     int64_t idle_us = core->settings->pool_idle_timeout_us;
     LK_LIST_EACH(&core->pools, struct lk_pool, node, pool)
     {
-        if (pool->clients > 0)
+        if (pool->clients > 0 || lk_list_first(&pool->errands))
             continue;
         bool idle = longer_than(core, pool->empty_since_us, idle_us);
         size_t seats = lk_pool_seats(pool);

@@ -51,13 +51,15 @@ static void
 check_server(const struct lk_core *core, const struct lk_server *s)
 {
     static const enum lk_seat_list seat_of[] = {
-        LK_SEAT_OPENING, LK_SEAT_OPENING, LK_SEAT_OPENING, LK_SEAT_IDLE, LK_SEAT_LINKED, LK_SEAT_CLEANING};
+        LK_SEAT_OPENING, LK_SEAT_OPENING, LK_SEAT_OPENING, LK_SEAT_IDLE, LK_SEAT_LINKED, LK_SEAT_CLEANING,
+        LK_SEAT_CLEANING};
     const struct peer *p = s->end.conn;
     MUST(s->end.kind == LK_END_SERVER && !s->end.dead);
     MUST(s->state < LK_SERVER_GONE && s->seat.list == seat_of[s->state]);
     MUST(p && p->end == &s->end);
     MUST((s->state == LK_SERVER_LINKED) == (s->client != NULL));
     MUST(!s->client || s->client->server == s);
+    MUST((s->state == LK_SERVER_ERRAND) == (s->errand != NULL));
     MUST(s->login == NULL || s->state == LK_SERVER_LOGIN);
     MUST(s->ledger.count <= LK_LEDGER_MAX && s->replies.count <= LK_REPLIES_MAX);
     MUST(s->status == 'I' || s->status == 'T' || s->status == 'E');

@@ -156,7 +156,7 @@ static const char *
 client_state(const struct peer *p)
 {
     static const char *const names[LK_CLIENT_STATES] = {
-        "startup", "auth", "welcome", "ready", "waiting", "linked", "console", "cancel", "gone"};
+        "startup", "lookup", "auth", "welcome", "ready", "waiting", "linked", "console", "cancel", "gone"};
     return names[((const struct lk_client *)(const void *)p->end)->state];
 }
 
@@ -164,7 +164,7 @@ static const char *
 server_state(const struct peer *p)
 {
     static const char *const names[LK_SERVER_STATES] = {
-        "connect", "login", "setup", "idle", "linked", "cleaning", "gone"};
+        "connect", "login", "setup", "idle", "linked", "errand", "cleaning", "gone"};
     return names[((const struct lk_server *)(const void *)p->end)->state];
 }
 

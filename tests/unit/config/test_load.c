@@ -117,23 +117,22 @@ what_has_no_effect_yet_is_warned_of_only_when_changed(void **state)
 {
     struct files *f = *state;
     assert_non_null(
-        files_load_main(f, "dns_zone_check_period = 0\npkt_buf = 4096\nworkers = 1\nadvisory_sweep_interval = 10.0\n"
-                           "advisory_catalog = yes\nserver_tls_sslmode = allow\nquery_wait_notify = 5"));
+        files_load_main(f, "dns_zone_check_period = 0\npkt_buf = 4096\nworkers = 1\nsbuf_loopcnt = 5\n"
+                           "server_tls_sslmode = allow\nquery_wait_notify = 5"));
     assert_string_equal(files_warnings(f), "");
     assert_non_null(files_load_main(f, "dns_zone_check_period = 1\npkt_buf = 8192\nworkers = 4\n"
-                                       "advisory_sweep_interval = 0\n"
-                                       "peer_id = 3\nauth_query = SELECT 1\n"
+                                       "sbuf_loopcnt = 0\n"
+                                       "peer_id = 3\nauth_ldap_options = host=h\n"
                                        "[databases]\na = target_session_attrs=any load_balance_hosts=round-robin\n"
-                                       "b = target_session_attrs=primary host=h1,h2 advisory_max_pins=3"));
+                                       "b = target_session_attrs=primary host=h1,h2"));
     files_assert_warning(f, "lk.ini:3", "dns_zone_check_period = 1: has no effect in this version");
     files_assert_warning(f, "lk.ini:4", "pkt_buf");
     files_assert_warning(f, "lk.ini:5", "workers = 4: this version runs one worker");
-    files_assert_warning(f, "lk.ini:6", "advisory_sweep_interval");
+    files_assert_warning(f, "lk.ini:6", "sbuf_loopcnt");
     files_assert_warning(f, "lk.ini:7", "peer_id");
-    files_assert_warning(f, "lk.ini:8", "auth_query");
+    files_assert_warning(f, "lk.ini:8", "auth_ldap_options");
     files_assert_warning(f, "lk.ini:11", "target_session_attrs");
     files_assert_warning(f, "lk.ini:11", "only the first of the list, h1");
-    files_assert_warning(f, "lk.ini:11", "advisory_max_pins");
     assert_null(strstr(files_warnings(f), "lk.ini:10:"));
     assert_string_equal(lk_settings_database(f->s, "b")->host, "h1");
     assert_int_equal(f->s->workers, 4);
