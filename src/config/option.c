@@ -205,7 +205,7 @@ const struct lk_option lk_options[] = {
     TIME(advisory_sweep_interval, "10", LOCKS | INERT, "time between sweeps of pg_locks; 0: none"),
     BOOL(advisory_catalog, "1", LOCKS | INERT, "read from the catalogue which functions take session locks"),
     STRING(leak_log, "", LOCKS, "file for the records of locks, stderr or syslog; empty: the main log"),
-    WORD(leak_log_format, "json", leak_formats, "text", LOCKS, "form of the records"),
+    WORD(leak_log_format, "json", leak_formats, NULL, LOCKS, "form of the records: an object a line, or a line to read"),
     WORD(leak_log_query, "normalized", leak_queries, NULL, LOCKS, "how the records show the statement"),
     STRING(leak_log_events, "all", LOCKS, "which records are written, separated by commas; all"),
     STRING(metrics_listen_addr, "127.0.0.1", RESTART | LOCKS, "address for Prometheus: /metrics and /healthz"),

@@ -22,6 +22,9 @@ enum lk_field {
     LK_FIELD_LINT = 1 << 13,
 };
 
+/* Names and addresses are cut, too: a client may send any length. */
+#define LK_FIELD_NAME_MAX 1024u
+
 /* A set of enum lk_field. */
 unsigned lk_fields_of(enum lk_event e);
 

@@ -32,7 +32,8 @@ struct lk_journal {
     uint32_t recent_head, recent_count;
     uint32_t events;
     char *target;
-    struct lk_sink next; /* replaces the writer's sink */
+    bool next_text;
+    struct lk_sink next; /* replaces the writer's sink, as next_text its form */
     bool has_next;
     bool stop;
     int64_t stop_mono_us;
@@ -40,6 +41,7 @@ struct lk_journal {
     uint64_t untold; /* of the dropped ones */
 
     struct lk_sink sink;
+    bool text;
     struct lk_buf line;
     bool failing;
     uint32_t lines; /* since dropped records were told */
@@ -98,10 +100,7 @@ write_line(struct lk_journal *j, int priority)
 static bool
 tell_dropped(struct lk_journal *j, uint64_t count)
 {
-    char ts[28];
-    lk_clock_rfc3339(lk_clock_read().wall_us, ts);
-    lk_buf_add_format(&j->line, "{\"ts\":\"%s\",\"event\":\"dropped\",\"level\":\"warning\",\"dropped\":%llu}", ts,
-        (unsigned long long)count);
+    (j->text ? lk_journal_text_dropped : lk_journal_json_dropped)(count, lk_clock_read().wall_us, &j->line);
     if (!write_line(j, LOG_WARNING))
         return false;
     j->lines = 0;
@@ -116,7 +115,7 @@ write_item(struct lk_journal *j, struct item *i, bool sink_works)
 {
     bool written = false;
     if (sink_works) {
-        lk_journal_json(i->record, &j->line);
+        (j->text ? lk_journal_text : lk_journal_json)(i->record, &j->line);
         written = write_line(j, priority_of(i->record->event));
         j->lines++;
     }
@@ -140,6 +139,7 @@ take(struct lk_journal *j, uint64_t *tell, bool *end)
     if (j->has_next) {
         lk_sink_close(&j->sink);
         j->sink = j->next;
+        j->text = j->next_text;
         j->has_next = false;
     }
     if (j->count > 0) {
@@ -208,6 +208,7 @@ lk_journal_open(const struct lk_journal_options *options)
     struct lk_journal *j = LK_NEW(struct lk_journal);
     j->queue = lk_mem_new(LK_JOURNAL_QUEUE_MAX * sizeof(struct item *));
     j->sink = sink;
+    j->text = j->next_text = options->text;
     j->events = options->events;
     j->target = lk_mem_dup(options->target);
     pthread_mutex_init(&j->mutex, NULL);
@@ -242,6 +243,7 @@ lk_journal_set(struct lk_journal *j, const struct lk_journal_options *options)
     char *old = j->target;
     j->target = target;
     j->events = options->events;
+    j->next_text = options->text;
     replace(j, sink);
     pthread_mutex_unlock(&j->mutex);
     free(old);

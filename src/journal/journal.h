@@ -14,12 +14,13 @@ struct lk_journal;
 struct lk_journal_options {
     const char *target; /* a file, "stderr", "syslog", or "" for the main log */
     uint32_t events;    /* bit set of 1 << enum lk_event: which are written */
+    bool text;          /* lines for people, not JSON */
 };
 
 /* Opens the sink and starts the thread (after a fork into the background, not before). NULL: the file can't be opened
  * (errno). A named pipe needs its reader first. */
 struct lk_journal *lk_journal_open(const struct lk_journal_options *options);
-/* Changes target and events (RELOAD); false (errno): the old sink stays. */
+/* Changes target, events and form (RELOAD); false (errno): the old sink stays. */
 bool lk_journal_set(struct lk_journal *j, const struct lk_journal_options *options);
 /* Reopens the file under its name (SIGHUP); what is put from then on goes there. If it can't be opened the old one
  * stays, and the main log says so. */
@@ -37,5 +38,11 @@ void lk_journal_recent(struct lk_journal *j, void (*each)(void *context, const s
 /* One JSON object without a newline, appended to out; out->failed when there is no memory. First ts, event, level,
  * database, user, pool_mode, then client and backend, then what that event has, always in the same order. */
 void lk_journal_json(const struct lk_record *r, struct lk_buf *out);
+/* The same facts for people to read, but null ones, and in a form that nothing in them can feign: time, level, event,
+ * database/user, pool mode, then what there is, between commas; the statement comes last. */
+void lk_journal_text(const struct lk_record *r, struct lk_buf *out);
+/* The line that tells of dropped records. */
+void lk_journal_json_dropped(uint64_t count, int64_t wall_us, struct lk_buf *out);
+void lk_journal_text_dropped(uint64_t count, int64_t wall_us, struct lk_buf *out);
 
 #endif

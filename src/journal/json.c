@@ -10,9 +10,6 @@
 #include "journal/tags.h"
 #include "journal/utf8.h"
 
-/* Names and addresses are cut, too: a client may send any length. */
-#define NAME_MAX_BYTES 1024u
-
 /* A value that there is no memory for is null. */
 static void
 put(json_t *object, const char *name, json_t *value)
@@ -34,7 +31,7 @@ text_of(struct lk_span s, size_t max)
 static void
 put_text(json_t *object, const char *name, const char *s)
 {
-    put(object, name, s ? text_of(lk_span_str(s), NAME_MAX_BYTES) : json_null());
+    put(object, name, s ? text_of(lk_span_str(s), LK_FIELD_NAME_MAX) : json_null());
 }
 
 /* A name of ours; the empty one is null. */
@@ -162,8 +159,7 @@ tags_of(const struct lk_record *r)
     json_t *o = json_object();
     size_t count = r->comment_source ? lk_tags_read(lk_span_str(r->comment_source), tags) : 0;
     for (size_t i = 0; i < count; i++)
-        if (!json_object_get(o, tags[i].key))
-            put(o, tags[i].key, text_of(lk_span_make(tags[i].value, tags[i].value_n), LK_TAG_VALUE_MAX));
+        put(o, tags[i].key, text_of(lk_span_make(tags[i].value, tags[i].value_n), LK_TAG_VALUE_MAX));
     return o;
 }
 
@@ -264,4 +260,13 @@ lk_journal_json(const struct lk_record *r, struct lk_buf *out)
     if (!root || json_dump_callback(root, append, out, JSON_COMPACT) != 0)
         out->failed = true;
     json_decref(root);
+}
+
+void
+lk_journal_json_dropped(uint64_t count, int64_t wall_us, struct lk_buf *out)
+{
+    char ts[28];
+    lk_clock_rfc3339(wall_us, ts);
+    lk_buf_add_format(
+        out, "{\"ts\":\"%s\",\"event\":\"dropped\",\"level\":\"warning\",\"dropped\":%" PRIu64 "}", ts, count);
 }

@@ -75,17 +75,36 @@ read_plain(struct lk_span *s, struct lk_tag *t)
     return true;
 }
 
+/* How many bytes it takes; 0: no key. */
+static size_t
+read_key(struct lk_span s, char key[LK_TAG_KEY_MAX + 1])
+{
+    size_t n = 0, i = 0;
+    for (; i < s.n; i++) {
+        uint8_t c = s.p[i];
+        if (c == '%' && i + 2 < s.n && hex(s.p[i + 1]) >= 0 && hex(s.p[i + 2]) >= 0) {
+            c = (uint8_t)(hex(s.p[i + 1]) << 4 | hex(s.p[i + 2]));
+            i += 2;
+            if (c <= ' ' || c >= 0x7f)
+                return 0;
+        } else if (c >= 0x80 || (!is_word(c) && c != '-' && c != '.')) {
+            break;
+        }
+        if (n == LK_TAG_KEY_MAX)
+            return 0;
+        key[n++] = (char)c;
+    }
+    key[n] = '\0';
+    return i;
+}
+
 static bool
 read_pair(struct lk_span *s, struct lk_tag *t)
 {
-    size_t n = 0;
     t->value_n = 0;
-    while (n < s->n && n <= LK_TAG_KEY_MAX && s->p[n] < 0x80 && (is_word(s->p[n]) || s->p[n] == '-' || s->p[n] == '.'))
-        n++;
-    if (n == 0 || n > LK_TAG_KEY_MAX || n == s->n)
+    size_t n = read_key(*s, t->key);
+    if (n == 0 || n == s->n)
         return false;
-    memcpy(t->key, s->p, n);
-    t->key[n] = '\0';
     bool quoted = s->n - n >= 2 && s->p[n] == '=' && s->p[n + 1] == '\'';
     if (!quoted && s->p[n] != ':')
         return false;
@@ -93,17 +112,27 @@ read_pair(struct lk_span *s, struct lk_tag *t)
     return quoted ? read_quoted(s, t) : read_plain(s, t);
 }
 
-/* All pairs of one comment, or none. */
-static size_t
-read_comment(struct lk_span s, struct lk_tag *tags, size_t room)
+static bool
+is_new(const struct lk_tag *t, const struct lk_tag *tags, size_t count)
 {
-    size_t count = 0;
-    struct lk_tag spare;
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(tags[i].key, t->key) == 0)
+            return false;
+    return true;
+}
+
+/* Adds all pairs of one comment, or none; returns how many there are then. */
+static size_t
+read_comment(struct lk_span s, struct lk_tag tags[LK_TAGS_MAX], size_t before)
+{
+    size_t count = before;
+    struct lk_tag spare = {0};
     s = trim(s);
     while (s.n > 0) {
-        if (!read_pair(&s, count < room ? &tags[count] : &spare))
-            return 0;
-        if (count < room)
+        struct lk_tag *t = count < LK_TAGS_MAX ? &tags[count] : &spare;
+        if (!read_pair(&s, t))
+            return before;
+        if (t != &spare && is_new(t, tags, count))
             count++;
         if (s.n > 0)
             s = trim(lk_span_skip(s, 1));
@@ -171,7 +200,7 @@ lk_tags_read(struct lk_span sql, struct lk_tag tags[LK_TAGS_MAX])
             n = skip_comment(sql);
             if (n == 0)
                 break;
-            count += read_comment(lk_span_make(sql.p + 2, n - 4), tags + count, LK_TAGS_MAX - count);
+            count = read_comment(lk_span_make(sql.p + 2, n - 4), tags, count);
         }
         if (n > sql.n)
             n = sql.n;

@@ -10,13 +10,13 @@
 #define LK_TAG_VALUE_MAX 256u
 
 struct lk_tag {
-    char key[LK_TAG_KEY_MAX + 1];    /* letters, digits, `_`, `-`, `.` */
+    char key[LK_TAG_KEY_MAX + 1];    /* ASCII without white space; not empty */
     uint8_t value[LK_TAG_VALUE_MAX]; /* any bytes, cut at its room */
     size_t value_n;
 };
 
-/* The pairs of all block comments, in their order; a comment that is not wholly of pairs gives none. Returns how many.
- */
+/* The pairs of all block comments, in their order, the first of each key; a comment that is not wholly of pairs gives
+ * none. Returns how many. */
 size_t lk_tags_read(struct lk_span sql, struct lk_tag tags[LK_TAGS_MAX]);
 
 #endif

@@ -37,6 +37,7 @@ struct lk_journal_options
 lk_reload_journal(const struct lk_settings *s)
 {
     struct lk_journal_options options = {.target = s->leak_log ? s->leak_log : ""};
+    options.text = s->leak_log_format && strcmp(s->leak_log_format, "text") == 0;
     bool all = !s->leak_log_events || lk_settings_list_has(s->leak_log_events, "all");
     for (unsigned e = 0; e < LK_EVENT_COUNT; e++)
         if (all || lk_settings_list_has(s->leak_log_events, lk_event_name((enum lk_event)e)))

@@ -100,7 +100,7 @@ what_this_version_cannot_keep_is_refused(void **state)
 {
     struct files *f = *state;
     const char *refused[] = {"auth_type = pam", "auth_type = ldap", "advisory_lock_policy = rewrite",
-        "advisory_lock_policy = observe", "leak_log_format = text"};
+        "advisory_lock_policy = observe"};
     for (size_t i = 0; i < sizeof(refused) / sizeof(*refused); i++) {
         char text[128];
         snprintf(text, sizeof(text), "[lockkeeper]\n%s\n[databases]\n", refused[i]);

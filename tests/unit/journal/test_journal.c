@@ -243,6 +243,42 @@ a_new_target_takes_all_that_is_put_after_it(void **state)
 }
 
 static void
+the_form_is_that_of_the_target_a_record_goes_to(void **state)
+{
+    struct place *p = *state;
+    struct lk_journal *j = open_at(p->file, ALL);
+    put(j, LK_EVENT_LEAK, 1);
+    wait_for_lines(p->file, 1);
+    assert_true(lk_journal_set(j, &(struct lk_journal_options){.target = p->file, .events = ALL, .text = true}));
+    put(j, LK_EVENT_LEAK, 2);
+    wait_for_lines(p->file, 2);
+    lk_journal_reopen(j);
+    put(j, LK_EVENT_LOST, 3);
+    lk_journal_close(j);
+    char *text = content_of(p->file), *second = strchr(text, '\n') + 1, *third = strchr(second, '\n') + 1;
+    assert_memory_equal(text, "{\"ts\"", 5);
+    assert_memory_equal(strstr(second, " UTC "), " UTC WARNING leak ", 18);
+    assert_memory_equal(strstr(third, " UTC "), " UTC ERROR lost ", 16);
+    free(text);
+}
+
+static void
+dropped_records_are_told_in_the_form_of_the_others(void **state)
+{
+    struct place *p = *state;
+    struct lk_journal *j = open_at("/dev/full", ALL);
+    put(j, LK_EVENT_LEAK, 1);
+    wait_for_dropped(j, 1);
+    assert_true(lk_journal_set(j, &(struct lk_journal_options){.target = p->file, .events = ALL, .text = true}));
+    put(j, LK_EVENT_LEAK, 2);
+    lk_journal_close(j);
+    char *text = content_of(p->file);
+    assert_non_null(strstr(text, " UTC WARNING dropped 1 records could not be written\n"));
+    assert_int_equal(lines_in(text), 2);
+    free(text);
+}
+
+static void
 what_a_full_disk_dropped_is_told_first_when_writing_works_again(void **state)
 {
     struct place *p = *state;
@@ -438,6 +474,8 @@ main(void)
         cmocka_unit_test_setup_teardown(only_the_wanted_events_are_written, set_up, tear_down),
         cmocka_unit_test_setup_teardown(after_a_rename_reopening_writes_a_new_file, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_new_target_takes_all_that_is_put_after_it, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(the_form_is_that_of_the_target_a_record_goes_to, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(dropped_records_are_told_in_the_form_of_the_others, set_up, tear_down),
         cmocka_unit_test_setup_teardown(
             what_a_full_disk_dropped_is_told_first_when_writing_works_again, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_full_queue_drops_records_and_tells_how_many, set_up, tear_down),

@@ -1,17 +1,7 @@
-#include "journal/journal.h"
+#include "unit/journal/example.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
 #include <jansson.h>
 
-#include "base/mem.h"
-
-#define WALL_US (INT64_C(1796030102) * LK_SECOND_US + 123456)
 #define COMMON(event, level)                                                                                           \
     "{\"ts\":\"2026-11-30T09:15:02.123456Z\",\"event\":\"" event "\",\"level\":\"" level                               \
     "\",\"database\":\"shop\",\"user\":\"app\",\"pool_mode\":\"transaction\""
@@ -20,37 +10,6 @@
 #define LOCK                                                                                                           \
     ",\"lock\":{\"space\":\"bigint\",\"key\":\"9527\",\"mode\":\"exclusive\",\"count\":2,\"name\":\"nightly "          \
     "billing\"}"
-
-static struct lk_record *
-record(enum lk_event event)
-{
-    struct lk_record *r = lk_record_new(event, (struct lk_now){.mono_us = 5, .wall_us = WALL_US});
-    r->database = lk_mem_dup("shop");
-    r->user = lk_mem_dup("app");
-    r->pool_mode = "transaction";
-    r->client.present = r->backend.present = r->lock.present = true;
-    r->client.id = 17;
-    r->client.addr = lk_mem_dup("127.0.0.1");
-    r->client.port = 50312;
-    r->client.application_name = lk_mem_dup("billing");
-    r->backend.id = 4;
-    r->backend.pid = 18422;
-    r->backend.addr = lk_mem_dup("127.0.0.1");
-    r->backend.port = 5432;
-    r->lock.key_known = r->lock.mode_known = true;
-    r->lock.key = lk_key_bigint(9527);
-    r->lock.count = 2;
-    r->lock.name = lk_mem_dup("nightly billing");
-    r->held_us = 9652999;
-    r->acquired_wall_us = WALL_US - 9652999;
-    r->query = lk_mem_dup("SELECT pg_advisory_lock($1)");
-    r->comment_source = lk_mem_dup("SELECT pg_advisory_lock(9527) /*route='%2Fpay'*/");
-    r->fingerprint = 0xfedcba9876543210u;
-    r->source = LK_SOURCE_LEDGER;
-    r->reason = LK_REASON_CLIENT_DISCONNECT;
-    r->action = LK_ACTION_UNLOCK_ALL;
-    return r;
-}
 
 /* Frees the record. Owner of the text: the caller. */
 static char *
@@ -120,17 +79,6 @@ each_event_has_its_own_fields(void **state)
     expect(record(LK_EVENT_UNPIN), COMMON("unpin", "info") CLIENT BACKEND LOCK ",\"held_ms\":9652}");
 }
 
-static struct lk_party
-ours(void)
-{
-    return (struct lk_party){.present = true,
-        .client_id = 3,
-        .addr = lk_mem_dup("unix"),
-        .port = 6432,
-        .application_name = lk_mem_dup("cron"),
-        .pid = 900};
-}
-
 #define STATEMENT ",\"query\":\"SELECT pg_advisory_lock($1)\",\"fingerprint\":\"fedcba9876543210\""
 #define OURS "{\"client\":{\"id\":3,\"addr\":\"unix\",\"port\":6432,\"application_name\":\"cron\"},\"pid\":900}"
 
@@ -165,16 +113,7 @@ static void
 a_deadlock_tells_who_waits_for_what_and_for_whom(void **state)
 {
     struct lk_record *r = record(LK_EVENT_DEADLOCK);
-    struct lk_deadlock_wait *w = lk_record_add_wait(r);
-    *w = (struct lk_deadlock_wait){.waiter = ours(),
-        .key_known = true,
-        .key = lk_key_bigint(-1),
-        .mode_known = true,
-        .lock_name = lk_mem_dup("nightly"),
-        .blocked_by = {.present = true, .pid = 901}};
-    w = lk_record_add_wait(r);
-    *w = (struct lk_deadlock_wait){
-        .waiter = {.present = true, .pid = 901}, .lock_text = lk_mem_dup("transaction 815"), .blocked_by = ours()};
+    add_waits(r);
     expect(r, COMMON("deadlock", "warning") CLIENT BACKEND
         ",\"waits\":[{\"client\":{\"id\":3,\"addr\":\"unix\",\"port\":6432,\"application_name\":\"cron\"},\"pid\":900,"
         "\"lock\":{\"space\":\"bigint\",\"key\":\"-1\",\"mode\":\"exclusive\",\"name\":\"nightly\"},"

@@ -28,6 +28,9 @@ sqlcommenter_pairs_are_decoded(void **state)
     expect("select 1 /* action='a%20b' , db_driver='x:1.0'  */;", "action=a b|db_driver=x:1.0");
     expect("select 1 /*name='O\\'Brien',empty=''*/", "name=O'Brien|empty=");
     expect("select 1 /*p='100%',q='%zz%4'*/", "p=100%|q=%zz%4");
+    expect("select 1 /*db%2Fname='a'*/", "db/name=a");
+    expect("select 1 /*a%20b='1'*/", "");
+    expect("select 1 /*a%='1'*/", "");
 }
 
 static void
@@ -41,6 +44,7 @@ static void
 the_pairs_of_all_comments_come_in_their_order(void **state)
 {
     expect("/*a:1*/ select /*b='2'*/ 1 /*c:3*/", "a=1|b=2|c=3");
+    expect("/*a:1,b:2*/ select 1 /*a:3,c:4,c:5*/", "a=1|b=2|c=4");
 }
 
 static void
