@@ -122,7 +122,7 @@ def sample(sections):
     out.append("[advisory_names]")
     out.append(comment("KEY = NAME: what a key is called in records and views. 1001,* is every pair that begins with "
                        "1001. Keys of well-known tools have names already.") + "\n; 42 = nightly billing\n; 1001,* = job_sync")
-    out.append(comment("[peers] (ID = KEY=VALUE ...) is read and has no effect in this version. Its keys:") + "\n"
+    out.append(comment("[peers] (ID = KEY=VALUE ...) is shown on the console and has no other effect in this version. Its keys:") + "\n"
                + sample_keys(sections["peers"]) + "\n; [peers]\n; 1 = host=10.0.0.6 port=6432")
     return re.sub(r"(?m)^(\[\w+\])\n\n", r"\1\n", "\n\n".join(out)) + "\n"
 

@@ -118,14 +118,13 @@ CONSOLE = {
     "LEAKS": "the last 1,000 records of leaked, hidden and lost locks",
     "MEM": "pools, servers and clients",
     "SET": "holds until the next RELOAD",
+    "DNS_ZONES": "serial is 0, since serials are not asked for",
+    "PEERS": "what `[peers]` says; nothing is sent to peers",
+    "PEER_POOLS": "zeros; nothing is sent to peers",
     "SUSPEND": "new clients can log in, and wait; so an admin can say RESUME",
 }
 
 # Known to the console, and yet not the same.
 NOT_THE_SAME = {
     "FDS": "without rows",
-    "DNS_HOSTS": "without rows",
-    "DNS_ZONES": "without rows",
-    "PEERS": "without rows",
-    "PEER_POOLS": "without rows",
 }

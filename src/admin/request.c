@@ -139,7 +139,7 @@ lk_request_run(struct lk_request *r, struct lk_core *core, struct lk_now now)
 {
     struct lk_request_part *part = &r->parts[core->worker];
     if (r->kind == LK_REQUEST_SHOW) {
-        lk_view_collect(r->view, &part->table, &(struct lk_show){.core = core, .now = now});
+        lk_view_collect(r->view, &part->table, &(struct lk_show){.core = core, .hosts = part->hosts, .now = now});
         return true;
     }
     if (r->kind == LK_REQUEST_STATE || r->kind == LK_REQUEST_METRICS) {

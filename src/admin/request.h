@@ -52,6 +52,7 @@ struct lk_request_part {
     struct lk_buf told;    /* whom it waits for, as last told */
     int64_t told_us;
     struct lk_table table; /* SHOW */
+    const struct lk_show_hosts *hosts; /* SHOW: written by the shell before the run; NULL: none */
     enum lk_core_mode mode;     /* STATE and METRICS */
     struct lk_metrics *metrics; /* METRICS; owned */
 };

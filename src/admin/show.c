@@ -80,8 +80,9 @@ static const struct lk_column fds[] = {
     BYTES("scram_client_key"),
     BYTES("scram_server_key"),
 };
-static const struct lk_column dns_hosts[] = {TEXT("hostname"), INT8("ttl"), TEXT("addrs")};
+static const struct lk_column dns_hosts[] = {KEY("hostname"), INT8("ttl"), TEXT("addrs")};
 static const struct lk_column dns_zones[] = {TEXT("zonename"), INT8("serial"), INT4("count")};
+static const struct lk_column zone_hosts[] = {KEY("zonename"), KEY("hostname")};
 static const struct lk_column peers[] = {INT4("peer_id"), TEXT("host"), INT4("port"), INT4("pool_size")};
 static const struct lk_column peer_pools[] = {
     INT4("peer_id"),
@@ -272,10 +273,16 @@ static const struct lk_view views[] = {
     {.name = "SOCKETS", COLUMNS(sockets), .everywhere = true, .collect = lk_show_sockets},
     {.name = "ACTIVE_SOCKETS", COLUMNS(sockets), .everywhere = true, .collect = lk_show_active_sockets},
     {.name = "FDS", COLUMNS(fds), .collect = lk_show_nothing},
-    {.name = "DNS_HOSTS", COLUMNS(dns_hosts), .collect = lk_show_nothing},
-    {.name = "DNS_ZONES", COLUMNS(dns_zones), .collect = lk_show_nothing},
-    {.name = "PEERS", COLUMNS(peers), .collect = lk_show_nothing},
-    {.name = "PEER_POOLS", COLUMNS(peer_pools), .collect = lk_show_nothing},
+    {.name = "DNS_HOSTS", COLUMNS(dns_hosts), .everywhere = true, .collect = lk_show_dns_hosts},
+    {.name = "DNS_ZONES",
+        COLUMNS(dns_zones),
+        .everywhere = true,
+        .collect = lk_show_zone_hosts,
+        .raw_columns = zone_hosts,
+        .raw_count = LK_COUNT(zone_hosts),
+        .finish = lk_show_dns_zones_finish},
+    {.name = "PEERS", COLUMNS(peers), .collect = lk_show_peers},
+    {.name = "PEER_POOLS", COLUMNS(peer_pools), .collect = lk_show_peer_pools},
     {.name = "CONFIG", COLUMNS(config), .sorted = true, .collect = lk_show_config},
     {.name = "STATE", COLUMNS(state), .collect = lk_show_state},
     {.name = "MEM", COLUMNS(mem), .everywhere = true, .collect = lk_show_mem},

@@ -8,10 +8,25 @@
 #include "journal/journal.h"
 #include "session/core.h"
 
+/* A name of a host that the shell has looked up. */
+struct lk_show_host {
+    const char *name;
+    bool asking;           /* an answer is awaited */
+    int64_t left_us;       /* how long the last answer is still good; 0: no longer */
+    const char *addresses; /* "10.0.0.1,fe80::1"; empty: none was found */
+};
+
+/* Where the names of a worker are: `each` calls `host` for every one. */
+struct lk_show_hosts {
+    void *context;
+    void (*each)(void *context, struct lk_now now, void (*host)(void *to, const struct lk_show_host *h), void *to);
+};
+
 /* What a view may look at. */
 struct lk_show {
     const struct lk_core *core;
     struct lk_journal *journal; /* NULL: none */
+    const struct lk_show_hosts *hosts; /* NULL: none */
     struct lk_now now;
 };
 

@@ -126,17 +126,18 @@ lk_show_lists(struct lk_table *t, const struct lk_show *from)
     size_t fallback = lk_settings_fallback(core->settings) != NULL;
     add_item(t, "databases", first * (core->settings->database_count - fallback + 1));
     add_item(t, "users", first * lk_users_count(core->users));
-    add_item(t, "peers", 0);
+    struct lk_show_host_counts hosts = lk_show_count_hosts(from);
+    add_item(t, "peers", first * core->settings->peer_count);
     add_item(t, "pools", core->pools.count + first);
-    add_item(t, "peer_pools", 0);
+    add_item(t, "peer_pools", first * core->settings->peer_count);
     add_item(t, "free_clients", 0);
     add_item(t, "used_clients", core->clients.count);
     add_item(t, "login_clients", login);
     add_item(t, "free_servers", 0);
     add_item(t, "used_servers", core->servers.count);
-    add_item(t, "dns_names", 0);
-    add_item(t, "dns_zones", 0);
-    add_item(t, "dns_queries", 0);
+    add_item(t, "dns_names", hosts.names);
+    add_item(t, "dns_zones", hosts.zones);
+    add_item(t, "dns_queries", hosts.asking);
     add_item(t, "dns_pending", 0);
 }
 

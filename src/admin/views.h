@@ -38,6 +38,18 @@ void lk_show_advisory_locks(struct lk_table *t, const struct lk_show *from);
 void lk_show_pins(struct lk_table *t, const struct lk_show *from);
 void lk_show_leaks(struct lk_table *t, const struct lk_show *from);
 
+/* show_hosts.c */
+void lk_show_dns_hosts(struct lk_table *t, const struct lk_show *from);
+/* Names with the zones they are in, from which the zones are counted. */
+void lk_show_zone_hosts(struct lk_table *t, const struct lk_show *from);
+void lk_show_dns_zones_finish(struct lk_table *answer, const struct lk_table *merged);
+void lk_show_peers(struct lk_table *t, const struct lk_show *from);
+void lk_show_peer_pools(struct lk_table *t, const struct lk_show *from);
+struct lk_show_host_counts {
+    size_t names, zones, asking;
+};
+struct lk_show_host_counts lk_show_count_hosts(const struct lk_show *from);
+
 /* cells that several views have (show_general.c) */
 /* "2026-11-30 09:15:02 UTC"; NULL for 0. */
 void lk_show_time(struct lk_table *t, int64_t wall_us);

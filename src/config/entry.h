@@ -4,12 +4,7 @@
 #define LK_CONFIG_ENTRY_H
 
 #include "config/option.h"
-
-/* One line of [peers]; read for its mistakes only. */
-struct lk_peer_settings {
-    char *host;
-    int port, pool_size;
-};
+#include "config/settings.h"
 
 /* Tables like lk_options; offsets are in lk_database_settings, lk_user_settings and lk_peer_settings. `initial` is what
  * an INERT key may say without a warning; an unset key is NULL or -1 (port: 5432). */

@@ -320,12 +320,9 @@ on_peer(struct loader *l, const struct lk_ini_line *line)
     long id = strtol(line->name, &end, 10);
     if (!isdigit((unsigned char)line->name[0]) || *end || id < 1 || id > 16383)
         mistake(l, line->file, line->line, "%.64s: a peer's name is its peer_id, from 1 to 16383", line->name);
-    struct lk_peer_settings peer = {0};
-    lk_entry_init(&peer, lk_peer_options, lk_peer_option_count);
-    on_entry(l, line, lk_peer_options, lk_peer_option_count, &peer);
-    lk_entry_clear(&peer, lk_peer_options, lk_peer_option_count);
+    on_entry(l, line, lk_peer_options, lk_peer_option_count, lk_snapshot_add_peer(l->s, (int)id));
     if (!l->peers_told)
-        warn(l, line->file, line->line, "[peers] has no effect in this version");
+        warn(l, line->file, line->line, "[peers] is shown on the console and has no other effect in this version");
     l->peers_told = true;
 }
 

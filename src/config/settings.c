@@ -65,6 +65,16 @@ lk_snapshot_add_user(struct lk_settings *s, const char *name)
     return u;
 }
 
+struct lk_peer_settings *
+lk_snapshot_add_peer(struct lk_settings *s, int id)
+{
+    s->peers = grow(s->peers, s->peer_count, sizeof(*s->peers));
+    struct lk_peer_settings *p = &s->peers[s->peer_count++];
+    lk_entry_init(p, lk_peer_options, lk_peer_option_count);
+    p->id = id;
+    return p;
+}
+
 struct lk_name_settings *
 lk_snapshot_add_name(struct lk_settings *s, const char *pattern, const char *name)
 {
@@ -138,6 +148,9 @@ lk_settings_copy(const struct lk_settings *s)
     for (size_t i = 0; i < s->user_count; i++)
         lk_entry_copy(
             &s->users[i], lk_snapshot_add_user(copy, s->users[i].name), lk_user_options, lk_user_option_count);
+    for (size_t i = 0; i < s->peer_count; i++)
+        lk_entry_copy(
+            &s->peers[i], lk_snapshot_add_peer(copy, s->peers[i].id), lk_peer_options, lk_peer_option_count);
     for (size_t i = 0; i < s->name_count; i++)
         lk_snapshot_add_name(copy, s->names[i].pattern, s->names[i].name);
     if (s->auth_file_text) {
@@ -160,12 +173,15 @@ free_entries(struct lk_settings *s)
         lk_entry_clear(&s->users[i], lk_user_options, lk_user_option_count);
         free(s->users[i].name);
     }
+    for (size_t i = 0; i < s->peer_count; i++)
+        lk_entry_clear(&s->peers[i], lk_peer_options, lk_peer_option_count);
     for (size_t i = 0; i < s->name_count; i++) {
         free(s->names[i].pattern);
         free(s->names[i].name);
     }
     free(s->databases);
     free(s->users);
+    free(s->peers);
     free(s->names);
 }
 

@@ -70,6 +70,13 @@ struct lk_user_settings {
     int64_t advisory_pin_timeout_us; /* -1 */
 };
 
+/* One line of [peers]: shown on the console, and not used otherwise. */
+struct lk_peer_settings {
+    int id;
+    char *host;
+    int port, pool_size; /* pool_size -1: default_pool_size */
+};
+
 /* One line of [advisory_names]: a key, or a prefix "1001,*", and its name. */
 struct lk_name_settings {
     char *pattern;
@@ -148,6 +155,8 @@ struct lk_settings {
     size_t database_count;
     struct lk_user_settings *users;
     size_t user_count;
+    struct lk_peer_settings *peers;
+    size_t peer_count;
     struct lk_name_settings *names;
     size_t name_count;
     char *auth_file_text; /* contents of auth_file, read when the ini was; NULL: none. Wiped when freed */

@@ -9,6 +9,7 @@ struct lk_settings *lk_snapshot_new(void);
 /* A new entry with every key unset. Pointers to older ones become invalid. */
 struct lk_database_settings *lk_snapshot_add_database(struct lk_settings *s, const char *name);
 struct lk_user_settings *lk_snapshot_add_user(struct lk_settings *s, const char *name);
+struct lk_peer_settings *lk_snapshot_add_peer(struct lk_settings *s, int id);
 struct lk_name_settings *lk_snapshot_add_name(struct lk_settings *s, const char *pattern, const char *name);
 /* Like lk_settings_database, but finds "*" too, and lets change it. */
 struct lk_database_settings *lk_snapshot_database(struct lk_settings *s, const char *name);

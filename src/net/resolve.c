@@ -196,3 +196,31 @@ lk_resolve_cancel(struct lk_asker *asker)
     if (lk_node_on_list(&asker->node))
         lk_list_remove(asker->queue, &asker->node);
 }
+
+static void
+print_addresses(const struct lk_addresses *a, char *out, size_t room)
+{
+    size_t used = 0;
+    *out = '\0';
+    for (size_t i = 0; i < a->count; i++) {
+        const union lk_address *at = &a->list[i];
+        const void *bytes = at->any.sa_family == AF_INET ? (const void *)&at->v4.sin_addr : &at->v6.sin6_addr;
+        if (i > 0 && used + 1 < room)
+            out[used++] = ',';
+        if (!inet_ntop(at->any.sa_family, bytes, out + used, (socklen_t)(room - used)))
+            break;
+        used += strlen(out + used);
+    }
+}
+
+void
+lk_resolver_each(void *resolver, struct lk_now now, void (*host)(void *to, const struct lk_show_host *h), void *to)
+{
+    struct lk_resolver *r = resolver;
+    LK_LIST_EACH (&r->names, struct name, node, n) {
+        char addresses[LK_RESOLVE_ADDRESSES * (INET6_ADDRSTRLEN + 1)];
+        int64_t left_us = n->good_until_us - now.mono_us;
+        print_addresses(&n->found, addresses, sizeof(addresses));
+        host(to, &(struct lk_show_host){n->text, n->asking, left_us > 0 ? left_us : 0, addresses});
+    }
+}

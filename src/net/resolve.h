@@ -5,6 +5,7 @@
 
 #include <event2/event.h>
 
+#include "admin/show.h"
 #include "base/list.h"
 #include "net/mailbox.h"
 
@@ -35,6 +36,9 @@ void lk_resolver_keep(struct lk_resolver *r, int64_t good_us, int64_t bad_us);
 /* True: *found is the answer. False: the asker's answer will be called. A numeric address is answered at once. */
 bool lk_resolve(
     struct lk_resolver *r, const char *name, int64_t now_us, struct lk_asker *asker, struct lk_addresses *found);
+/* Every name that is kept (struct lk_show_hosts). */
+void lk_resolver_each(
+    void *resolver, struct lk_now now, void (*host)(void *to, const struct lk_show_host *h), void *to);
 /* Also when it is not waiting. */
 void lk_resolve_cancel(struct lk_asker *asker);
 

@@ -172,6 +172,7 @@ run_request(struct lk_worker *w, struct lk_request *r)
 {
     if (r->kind == LK_REQUEST_SUSPEND)
         r->parts[w->number].silent = lk_suspend_done(w);
+    r->parts[w->number].hosts = &w->hosts;
     bool done = lk_request_run(r, w->core, w->now);
     lk_apply_effects(w);
     lk_suspend_follow(w);
@@ -351,6 +352,7 @@ lk_worker_start(struct lk_worker *w, struct lk_shared *shared, struct lk_setting
     w->tls = lk_tls_ref(tls);
     w->resolver = lk_resolver_new(w->base, settings->resolv_conf);
     lk_resolver_keep(w->resolver, settings->dns_max_ttl_us, settings->dns_nxdomain_ttl_us);
+    w->hosts = (struct lk_show_hosts){w->resolver, lk_resolver_each};
     w->core = lk_core_new(shared, w->number, settings, lk_clock_read());
     event_assign(&w->mail_event, w->base, w->mailbox.fd, EV_READ | EV_PERSIST, on_mail, w);
     event_assign(&w->tick_event, w->base, -1, EV_PERSIST, on_tick, w);

@@ -30,6 +30,7 @@ struct lk_worker {
     struct lk_settings *settings; /* a reference */
     struct lk_tls *tls;           /* a reference: what belongs to the settings */
     struct lk_resolver *resolver;
+    struct lk_show_hosts hosts; /* the resolver's, for the console */
     struct lk_journal *journal;
     const struct lk_console_host *host;
     struct lk_now now;                         /* of the callback under way */

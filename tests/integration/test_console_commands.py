@@ -68,6 +68,23 @@ def test_show_sockets_has_clients_and_servers_and_active_ones_are_at_work(daemon
     assert len([r for r in rows if r["type"] == "S"]) >= 1
 
 
+def test_show_dns_hosts_has_the_names_that_were_looked_up(pg, lk):
+    base = {"port": pg.port, "dbname": "app"}
+    daemon = lk({"dns_max_ttl": 100}, databases={"app": dict(base, host="localhost"), "direct": dict(base, host=pg.host)},
+                extra="[peers]\n7 = host=10.0.0.6 port=6432\n")
+    assert daemon.console("SHOW DNS_HOSTS") == []
+    for database in ("app", "direct"):
+        daemon.raw(database=database).simple("select 1")
+    row, = daemon.console("SHOW DNS_HOSTS")
+    assert row["hostname"] == "localhost" and 0 < row["ttl"] <= 100
+    assert set(row["addrs"].split(",")) & {"127.0.0.1", "::1"}
+    assert daemon.console("SHOW DNS_ZONES") == []
+    lists = {r["list"]: r["items"] for r in daemon.console("SHOW LISTS")}
+    assert (lists["dns_names"], lists["dns_zones"], lists["peers"]) == (1, 0, 1)
+    assert daemon.console("SHOW PEERS") == [{"peer_id": 7, "host": "10.0.0.6", "port": 6432, "pool_size": 5}]
+    assert [r["peer_id"] for r in daemon.console("SHOW PEER_POOLS")] == [7]
+
+
 # -- SET
 
 def test_set_takes_effect_at_once_and_until_the_next_reload(daemon):

@@ -216,7 +216,7 @@ world_new(uint32_t worker)
     return w;
 }
 
-static struct lk_client *
+static inline struct lk_client *
 add_client(struct world *w, uint64_t id, enum lk_client_state state, struct lk_pool *pool)
 {
     struct lk_client *c = LK_NEW(struct lk_client);

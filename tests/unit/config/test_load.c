@@ -184,8 +184,18 @@ static void
 peers_are_read_for_mistakes_and_warned_of(void **state)
 {
     struct files *f = *state;
-    assert_non_null(files_load_main(f, "[peers]\n1 = host=a port=1\n2 = host=b pool_size=3"));
-    files_assert_warning(f, "lk.ini:4", "[peers] has no effect");
+    struct lk_settings *s = files_load_main(f, "[peers]\n1 = host=a port=1\n2 = host=b pool_size=3");
+    assert_non_null(s);
+    struct lk_settings *copy = lk_settings_copy(s);
+    assert_int_equal(copy->peer_count, 2);
+    assert_int_equal(copy->peers[0].id, 1);
+    assert_int_equal(copy->peers[0].port, 1);
+    assert_int_equal(copy->peers[0].pool_size, -1);
+    assert_string_equal(copy->peers[1].host, "b");
+    assert_int_equal(copy->peers[1].port, 5432);
+    assert_int_equal(copy->peers[1].pool_size, 3);
+    lk_settings_unref(copy);
+    files_assert_warning(f, "lk.ini:4", "[peers] is shown on the console and has no other effect");
     assert_null(strstr(files_warnings(f), "lk.ini:5"));
     files_load_main(f, "[peers]\nx = host=a\n1 = user=a");
     files_assert_error(f, "lk.ini:4", "peer_id");

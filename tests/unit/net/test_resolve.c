@@ -4,6 +4,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -104,6 +105,45 @@ answers_are_kept_while_they_are_good(void **state)
     tear_down(&f);
 }
 
+struct seen {
+    unsigned count;
+    char name[32], addresses[64];
+    int64_t left_us;
+};
+
+static void
+see(void *to, const struct lk_show_host *h)
+{
+    struct seen *s = to;
+    s->count++;
+    (void)snprintf(s->name, sizeof(s->name), "%s", h->name);
+    (void)snprintf(s->addresses, sizeof(s->addresses), "%s", h->addresses);
+    s->left_us = h->left_us;
+    assert_false(h->asking);
+}
+
+static void
+what_was_found_is_shown_with_how_long_it_is_kept(void **state)
+{
+    struct fixture f;
+    struct answer a;
+    struct seen seen = {0};
+    set_up(&f);
+    lk_resolver_keep(f.resolver, 1000 * LK_SECOND_US, LK_SECOND_US);
+    if (!ask(&f, "localhost", &a))
+        (void)event_base_dispatch(f.base);
+    struct lk_now now = lk_clock_read();
+    lk_resolver_each(f.resolver, now, see, &seen);
+    assert_int_equal(seen.count, 1);
+    assert_string_equal(seen.name, "localhost");
+    assert_true(strstr(seen.addresses, "127.0.0.1") || strstr(seen.addresses, "::1"));
+    assert_in_range(seen.left_us, 900 * LK_SECOND_US, 1000 * LK_SECOND_US);
+    now.mono_us += 2000 * LK_SECOND_US;
+    lk_resolver_each(f.resolver, now, see, &seen);
+    assert_int_equal(seen.left_us, 0);
+    tear_down(&f);
+}
+
 static void
 who_no_longer_waits_is_not_answered(void **state)
 {
@@ -124,6 +164,7 @@ main(void)
         cmocka_unit_test(numeric_addresses_are_answered_at_once),
         cmocka_unit_test(localhost_is_found_without_a_name_server),
         cmocka_unit_test(answers_are_kept_while_they_are_good),
+        cmocka_unit_test(what_was_found_is_shown_with_how_long_it_is_kept),
         cmocka_unit_test(who_no_longer_waits_is_not_answered),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
