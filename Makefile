@@ -45,7 +45,7 @@ BELOW_net = net admin session auth pool sql journal wire config lock base
 UNIT_SRC = $(sort $(wildcard tests/unit/*/test_*.c tests/property/*/test_*.c))
 UNIT_BIN = $(UNIT_SRC:%.c=$(BUILD)/%)
 
-.PHONY: help all deps demo run check check-unit check-integration check-asan check-all lint format clean install bench docs
+.PHONY: help all deps demo run check check-unit check-integration check-jdbc check-asan check-all lint format clean install bench docs
 help: ## this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
@@ -130,6 +130,11 @@ check-unit: ## unit, property and replay tests and the fuzz corpus alone
 check-integration: ## integration tests alone; T=… narrows them (T="tests/integration/test_console.py -x")
 	@$(MAKE) $(JOBS) all
 	@LK_BIN='$(DAEMON)' PYTHON=$(PYTHON) tests/run_check.sh --integration $(T)
+
+check-jdbc: ## integration tests with Java's driver, which check leaves out: a JDK is large
+	@conf/deps.sh jdbc
+	@$(MAKE) $(JOBS) all
+	@LK_BIN='$(DAEMON)' PYTHON=$(PYTHON) tests/run_check.sh --integration tests/integration/test_jdbc.py
 
 # Warnings are judged by the plain build: under the sanitizers gcc 12 finds array bounds that are none.
 check-asan: ## check, built with ASan and UBSan (in build-asan)

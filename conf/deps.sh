@@ -1,12 +1,13 @@
 #!/bin/bash
 # Installs the Debian packages that building and testing need, if any is missing (`make deps`).
-# usage: conf/deps.sh [bench|lint]   adds what the benchmark, or make lint, needs
+# usage: conf/deps.sh [bench|jdbc|lint]   adds what the benchmark, the tests of Java's driver, or make lint need
 set -eu
 
 packages="make gcc libc6-dev libevent-dev libssl-dev libpg-query-dev libprotobuf-c-dev uthash-dev
 libjansson-dev zlib1g-dev libcmocka-dev postgresql postgresql-client openssl python3 python3-pytest python3-psycopg python3-psycopg2"
 case "${1:-}" in
 bench) packages="$packages pgbouncer" ;;
+jdbc) packages="$packages default-jdk-headless libpostgresql-jdbc-java" ;;
 lint) packages="$packages cppcheck mandoc" ;;
 esac
 
@@ -18,10 +19,11 @@ fi
 missing=
 for package in $packages; do
     status=$(dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null || true)
-    # PostgreSQL may also be there as postgresql-NN alone.
+    # PostgreSQL may also be there as postgresql-NN alone, and any JDK will do.
     case "$package:$status" in
     *:installed) continue ;;
     postgresql:*) ls /usr/lib/postgresql/*/bin/postgres >/dev/null 2>&1 && continue ;;
+    default-jdk-headless:*) command -v javac >/dev/null && continue ;;
     postgresql-client:*) ls /usr/lib/postgresql/*/bin/psql >/dev/null 2>&1 && continue ;;
     esac
     missing="$missing $package"

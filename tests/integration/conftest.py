@@ -10,6 +10,10 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import harness  # noqa: E402
 
 
+# It needs Java: `make check-jdbc`, or its name, runs it.
+collect_ignore = ["test_jdbc.py"]
+
+
 def pytest_configure(config):
     def interrupted(number, frame):
         raise KeyboardInterrupt
