@@ -85,7 +85,7 @@ const struct lk_option lk_database_options[] = {
     ENUM(DB, advisory_unlock_all, lk_words_unlock_all, NULL, LOCKS, "see [lockkeeper]"),
     INT(DB, advisory_trust_after, 0, MOST, LOCKS, "see [lockkeeper]"),
     INT(DB, advisory_probe_sample, 0, MOST, LOCKS, "see [lockkeeper]"),
-    SWITCH(DB, advisory_lock_notice, LOCKS | INERT, "see [lockkeeper]"),
+    SWITCH(DB, advisory_lock_notice, LOCKS, "see [lockkeeper]"),
     INT(DB, advisory_max_pins, 0, MOST, LOCKS | INERT, "see [lockkeeper]"),
     INT(DB, advisory_max_waits, 0, MOST, LOCKS | INERT, "see [lockkeeper]"),
     SWITCH(DB, advisory_catalog, LOCKS | INERT, "see [lockkeeper]"),
@@ -107,7 +107,7 @@ const struct lk_option lk_user_options[] = {
     TIME(USER, client_idle_timeout, NONE, "close a client that is idle so long"),
     ENUM(USER, advisory_lock_policy, lk_words_lock_policy, LK_WORDS_REFUSED_LOCK_POLICY, LOCKS, "see [lockkeeper]"),
     ENUM(USER, advisory_rewrite_fallback, lk_words_rewrite_fallback, NULL, LOCKS | INERT, "see [lockkeeper]"),
-    SWITCH(USER, advisory_lock_notice, LOCKS | INERT, "see [lockkeeper]"),
+    SWITCH(USER, advisory_lock_notice, LOCKS, "see [lockkeeper]"),
     TIME(USER, advisory_pin_timeout, LOCKS | INERT, "see [lockkeeper]"),
 };
 const size_t lk_user_option_count = LK_COUNT(lk_user_options);

@@ -196,7 +196,7 @@ const struct lk_option lk_options[] = {
         "lock"),
     INT(advisory_trust_after, "3", 0, MOST, LOCKS, "probed executions before a statement is trusted; 0: at once"),
     INT(advisory_probe_sample, "1000", 0, MOST, LOCKS, "probe every n-th release after trusted statements; 0: none"),
-    BOOL(advisory_lock_notice, "0", LOCKS | INERT, "warn the client whose call is pinned, rewritten or released"),
+    BOOL(advisory_lock_notice, "0", LOCKS, "warn the client whose call is pinned, rewritten or released"),
     TIME(advisory_pin_timeout, "0", LOCKS | INERT, "close a pinned client idle so long outside transactions; 0: never"),
     TIME(advisory_idle_hold_log, "60", LOCKS | INERT, "idle time with locks before an idle_hold record"),
     INT(advisory_max_pins, "0", 0, MOST, LOCKS | INERT, "pinned servers a pool may have; 0: no limit"),

@@ -101,6 +101,24 @@ lk_ledger_unlock_all(struct lk_ledger *l)
 }
 
 void
+lk_ledger_leave(struct lk_ledger *l)
+{
+    for (uint32_t i = 0; i < l->count; i++)
+        l->held[i].left = true;
+    l->unsure = 0;
+    l->beyond = 0;
+}
+
+uint32_t
+lk_ledger_own(const struct lk_ledger *l)
+{
+    uint32_t own = 0;
+    for (uint32_t i = 0; i < l->count; i++)
+        own += !l->held[i].left;
+    return own;
+}
+
+void
 lk_ledger_doubt(struct lk_ledger *l, enum lk_unsure why)
 {
     l->unsure |= why;
@@ -121,7 +139,7 @@ lk_ledger_oldest(const struct lk_ledger *l)
 {
     const struct lk_held *found = NULL;
     for (uint32_t i = 0; i < l->count; i++) {
-        if (!found || l->held[i].since.mono_us < found->since.mono_us)
+        if (!l->held[i].left && (!found || l->held[i].since.mono_us < found->since.mono_us))
             found = &l->held[i];
     }
     return found;

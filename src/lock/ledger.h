@@ -30,6 +30,8 @@ struct lk_held {
     struct lk_now since;
     struct lk_text *text; /* a reference; NULL when not known */
     uint32_t seen;        /* number of the last probe that saw it */
+    bool left;            /* its client let go of the backend with it, and it was told: nobody's now */
+    bool idle_told;       /* its client idled long with it, and it was told */
 };
 
 struct lk_ledger {
@@ -59,6 +61,11 @@ bool lk_ledger_lock(
 void lk_ledger_unlock(struct lk_ledger *l, struct lk_key key, enum lk_lock_mode mode);
 /* pg_advisory_unlock_all, DISCARD ALL: empty, and exact from here on. */
 void lk_ledger_unlock_all(struct lk_ledger *l);
+/* The backend goes to others as it is: what is held stays there, left behind, and exact from here on as far as anyone will
+ * know. */
+void lk_ledger_leave(struct lk_ledger *l);
+/* How many locks are held that nobody left behind. */
+uint32_t lk_ledger_own(const struct lk_ledger *l);
 /* After TOUCH, ERROR, ANSWER and HIDDEN the counts of all entries are unknown too. */
 void lk_ledger_doubt(struct lk_ledger *l, enum lk_unsure why);
 const struct lk_held *lk_ledger_find(const struct lk_ledger *l, struct lk_key key, enum lk_lock_mode mode);

@@ -42,7 +42,7 @@ struct lk_stats {
 /* Lock counters. */
 struct lk_lock_stats {
     uint64_t leaks, hidden, lost, probes, probes_skipped, resets, pins;
-    uint64_t rejected;
+    uint64_t rejected, released, observed, unlock_failed;
 };
 
 struct lk_pool {

@@ -49,6 +49,8 @@ route_numbers(struct lk_route *r, const struct lk_settings *s, const struct lk_d
         u ? u->query_wait_timeout_us : -1, pick_us(d->query_wait_timeout_us, s->query_wait_timeout_us));
     r->advisory_lock_policy = pick(u ? u->advisory_lock_policy : -1, pick(d->advisory_lock_policy, s->advisory_lock_policy));
     r->advisory_unlock_all = pick(d->advisory_unlock_all, s->advisory_unlock_all);
+    r->advisory_lock_notice =
+        pick(u ? u->advisory_lock_notice : -1, pick(d->advisory_lock_notice, s->advisory_lock_notice)) != 0;
     r->advisory_trust_after = (uint32_t)pick(d->advisory_trust_after, s->advisory_trust_after);
     r->advisory_probe_sample = (uint32_t)pick(d->advisory_probe_sample, s->advisory_probe_sample);
 }

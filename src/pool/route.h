@@ -22,6 +22,7 @@ struct lk_route {
     int64_t server_lifetime_us, query_wait_timeout_us;
     int advisory_lock_policy; /* enum lk_policy */
     int advisory_unlock_all;  /* enum lk_unlock_all */
+    bool advisory_lock_notice;
     uint32_t advisory_trust_after, advisory_probe_sample;
 };
 

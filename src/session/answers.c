@@ -216,7 +216,7 @@ on_complete(struct lk_core *core, struct lk_server *s, struct lk_frame *f, struc
             on_tag(core, s, r, tag);
     }
     if (r->watch)
-        lk_watch_complete(r->watch, &s->ledger, f->type == 's', core->now);
+        lk_policy_complete(core, s, r->watch, f->type == 's');
     if (r->kind != LK_REPLY_EXECUTE)
         return;
     if (r->purpose == LK_FOR_CLIENT)
@@ -284,13 +284,12 @@ on_ready(struct lk_core *core, struct lk_server *s, struct lk_span whole, struct
     s->status = body.p[0];
     s->copy = LK_COPY_NONE;
     bool refused = opens_block(s, purpose), ours = purpose > LK_FOR_REFUSAL;
+    if (r->kind == LK_REPLY_FCALL && r->watch && !r->failed)
+        lk_policy_complete(core, s, r->watch, false);
     if (!refused && !ours && s->client)
         lk_step_send(core, &s->client->end, whole);
-    if (purpose == LK_FOR_CLIENT && r->kind != LK_REPLY_SYNC) {
-        if (r->kind == LK_REPLY_FCALL && r->watch && !r->failed)
-            lk_watch_complete(r->watch, &s->ledger, false, core->now);
+    if (purpose == LK_FOR_CLIENT && r->kind != LK_REPLY_SYNC)
         lk_evidence_ran(core, s, r);
-    }
     if (!ours)
         count_ready(core, s);
     pop(core, s);

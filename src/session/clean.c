@@ -253,6 +253,13 @@ rollback(struct lk_core *core, struct lk_server *s)
     return ask(core, s, send_query(core, s, "ROLLBACK", LK_FOR_ROLLBACK));
 }
 
+/* Policy observe: locks stay on the backend, and the ledger follows them from client to client. */
+static bool
+observes(const struct lk_server *s)
+{
+    return s->seat.pool->route.advisory_lock_policy == LK_POLICY_OBSERVE;
+}
+
 /* Locks in the ledger, unsure, untrusted, or chosen for a sample. */
 static bool
 probe_is_due(struct lk_core *core, struct lk_server *s)
@@ -260,7 +267,7 @@ probe_is_due(struct lk_core *core, struct lk_server *s)
     struct lk_pool *pool = s->seat.pool;
     if (s->probe_failed || s->probe_settled)
         return false;
-    if (s->ledger.unsure || s->ledger.count > 0)
+    if (s->ledger.unsure || (s->ledger.count > 0 && !observes(s)))
         return true;
     uint32_t sample = pool->route.advisory_probe_sample;
     bool sampled = !s->reset_fresh && s->run.suspect_count == 0 && s->run.texts > 0 && sample > 0 && ++pool->releases % sample == 0;
@@ -310,9 +317,22 @@ connect_query(struct lk_core *core, struct lk_server *s)
     return ask(core, s, send_query(core, s, query, LK_FOR_CONNECT));
 }
 
+/* No reset of ours: what is held is told once, and left there. */
+static enum progress
+leave(struct lk_core *core, struct lk_server *s)
+{
+    if (s->state != LK_SERVER_SETUP && !lk_ledger_zero(&s->ledger))
+        lk_tell_leaks(core, s, s->clean_reason, LK_ACTION_NONE);
+    lk_ledger_leave(&s->ledger);
+    s->clean = LK_CLEAN_QUERY;
+    return ON;
+}
+
 static enum progress
 reset(struct lk_core *core, struct lk_server *s)
 {
+    if (observes(s))
+        return leave(core, s);
     if (!needs_reset(s)) {
         s->clean = LK_CLEAN_QUERY;
         return ON;
@@ -350,7 +370,7 @@ done(struct lk_core *core, struct lk_server *s)
     s->untrusted_release = false;
     s->probe_failed = false;
     const char *why;
-    if (s->status != 'I' || !lk_ledger_zero(&s->ledger)) {
+    if (s->status != 'I' || !(observes(s) || lk_ledger_zero(&s->ledger))) {
         lk_server_close(core, s, "could not be cleaned", LK_REASON_BACKEND_CLOSED, false);
         return WAIT;
     }

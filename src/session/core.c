@@ -261,6 +261,8 @@ doubt_server(struct lk_core *core, struct lk_server *s)
     lk_ledger_doubt(&s->ledger, LK_UNSURE_NEW);
     if (s->state == LK_SERVER_IDLE)
         lk_clean_begin(core, s, LK_CLEAN_PROBE, LK_REASON_ADMIN);
+    else
+        lk_link_settle(core, s);
 }
 
 static void

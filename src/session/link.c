@@ -204,7 +204,7 @@ lk_link_settle(struct lk_core *core, struct lk_server *s)
         if (ask_if_unsure(core, s))
             return;
         lk_tell_pins(core, s);
-        if (s->ledger.count > 0)
+        if (lk_ledger_own(&s->ledger) > 0)
             return;
     }
     if (route->mode != LK_POOL_SESSION)

@@ -3,7 +3,9 @@
 #include <stdio.h>
 
 #include "lock/policy.h"
+#include "session/step.h"
 #include "session/tell.h"
+#include "wire/build.h"
 
 /* The same call at the transaction level: "pg_try_advisory_lock_shared" becomes "pg_try_advisory_xact_lock_shared". */
 static void
@@ -40,4 +42,43 @@ lk_policy_refused(struct lk_core *core, struct lk_server *s, const struct lk_wat
         return;
     s->seat.pool->locks.rejected++;
     lk_tell_call(core, s, LK_EVENT_REJECTED, watch);
+}
+
+void
+lk_policy_notice(struct lk_core *core, struct lk_server *s, struct lk_key key)
+{
+    static const char *const what[] = {
+        [LK_POLICY_PIN] = "keeps a server connection until it is unlocked",
+        [LK_POLICY_RELEASE] = "is freed at the end of the transaction",
+        [LK_POLICY_REWRITE] = "keeps a server connection until it is unlocked",
+        [LK_POLICY_REJECT] = "keeps a server connection until it is unlocked",
+        [LK_POLICY_OBSERVE] = NULL,
+    };
+    const struct lk_route *route = &s->seat.pool->route;
+    const char *fate = what[route->advisory_lock_policy];
+    if (!route->advisory_lock_notice || !s->client || !fate || route->mode == LK_POOL_SESSION)
+        return;
+    char text[LK_KEY_TEXT];
+    struct lk_error e;
+    struct lk_buf out = {0};
+    lk_key_format(key, text);
+    lk_error_set(&e, "01000", "session lock %s %s", text, fate);
+    lk_error_hint(&e, "See advisory_lock_policy, a setting of the connection pooler.");
+    lk_build_error(&out, "WARNING", &e, true);
+    (void)lk_step_send_buf(core, &s->client->end, &out);
+    lk_buf_clear(&out);
+}
+
+void
+lk_policy_complete(struct lk_core *core, struct lk_server *s, struct lk_watch *watch, bool suspended)
+{
+    lk_watch_complete(watch, &s->ledger, suspended, core->now);
+    for (uint16_t i = 0; i < watch->call_count; i++) {
+        struct lk_watched_call *c = &watch->calls[i];
+        if (c->news == LK_NEWS_LOCKED)
+            lk_policy_notice(core, s, c->key);
+        else if (c->news == LK_NEWS_NOT_UNLOCKED)
+            lk_tell_unlock_failed(core, s, watch, c);
+        c->news = LK_NEWS_NONE;
+    }
 }

@@ -10,5 +10,10 @@
 bool lk_policy_refuses(const struct lk_client *c, const struct lk_watch *watch, struct lk_error *e);
 /* It was refused, and the client has been told. */
 void lk_policy_refused(struct lk_core *core, struct lk_server *s, const struct lk_watch *watch);
+/* A statement is complete, or its portal suspended: what it did goes to the ledger, and what is news to records and, with
+ * advisory_lock_notice, to the client. */
+void lk_policy_complete(struct lk_core *core, struct lk_server *s, struct lk_watch *watch, bool suspended);
+/* A session lock is held by the server's client: a WARNING for it, if it wants that. */
+void lk_policy_notice(struct lk_core *core, struct lk_server *s, struct lk_key key);
 
 #endif

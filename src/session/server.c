@@ -122,7 +122,7 @@ lk_server_pins(const struct lk_core *core, const struct lk_server *s)
     if (route->mode == LK_POOL_SESSION)
         pins |= LK_PIN_SESSION_MODE;
     bool keeps = lk_policy_pins((enum lk_policy)route->advisory_lock_policy);
-    if (keeps && s->ledger.count > 0)
+    if (keeps && lk_ledger_own(&s->ledger) > 0)
         pins |= LK_PIN_LOCKS;
     if (keeps && s->ledger.unsure && !s->probe_failed)
         pins |= LK_PIN_UNSURE;

@@ -7,6 +7,7 @@
 #include "lock/policy.h"
 #include "session/evidence.h"
 #include "session/keyname.h"
+#include "session/policy.h"
 #include "session/step.h"
 #include "sql/normalize.h"
 
@@ -105,21 +106,52 @@ leak_unknown(struct lk_core *core, struct lk_server *s, enum lk_reason reason, e
     lk_effects_record(&core->effects, r);
 }
 
+/* Events that are told once for a client and statement. */
+static bool
+first_time(const struct lk_server *s, enum lk_event event, const struct lk_text *text)
+{
+    uint64_t fingerprint = text ? text->fingerprint : 0;
+    return !s->who || lk_who_first(s->who, fingerprint * LK_EVENT_COUNT + (uint64_t)event);
+}
+
+/* Policies release and observe let a lock go, or would: the first of this client and statement. */
+static void
+let_go(struct lk_core *core, struct lk_server *s, const struct lk_held *h)
+{
+    struct lk_lock_stats *stats = &s->seat.pool->locks;
+    bool released = s->seat.pool->route.advisory_lock_policy == LK_POLICY_RELEASE;
+    if (!released && s->seat.pool->route.advisory_lock_policy != LK_POLICY_OBSERVE)
+        return;
+    *(released ? &stats->released : &stats->observed) += 1;
+    enum lk_event event = released ? LK_EVENT_RELEASED : LK_EVENT_OBSERVED;
+    if (!first_time(s, event, h->text))
+        return;
+    struct lk_record *r = record_new(core, s, event);
+    set_held(core, s, r, h);
+    lk_effects_record(&core->effects, r);
+}
+
 void
 lk_tell_leaks(struct lk_core *core, struct lk_server *s, enum lk_reason reason, enum lk_action action)
 {
     const struct lk_ledger *l = &s->ledger;
-    for (uint32_t i = 0; i < l->count && i < LEAKS_MAX; i++) {
+    uint32_t told = 0, all = lk_ledger_own(l) + l->beyond;
+    for (uint32_t i = 0; i < l->count && told < LEAKS_MAX; i++) {
+        if (l->held[i].left)
+            continue;
         struct lk_record *r = record_new(core, s, LK_EVENT_LEAK);
         set_held(core, s, r, &l->held[i]);
         r->reason = reason;
         r->action = action;
         lk_effects_record(&core->effects, r);
+        if (reason == LK_REASON_TRANSACTION_END)
+            let_go(core, s, &l->held[i]);
+        told++;
     }
-    s->seat.pool->locks.leaks += l->count + l->beyond;
-    if (l->count + l->beyond > LEAKS_MAX) {
+    s->seat.pool->locks.leaks += all;
+    if (all > LEAKS_MAX) {
         struct lk_record *r = record_new(core, s, LK_EVENT_LEAK_SUMMARY);
-        r->omitted = l->count + l->beyond - LEAKS_MAX;
+        r->omitted = all - LEAKS_MAX;
         r->reason = reason;
         lk_effects_record(&core->effects, r);
     }
@@ -133,11 +165,13 @@ lk_tell_lost(struct lk_core *core, struct lk_server *s)
 {
     const struct lk_ledger *l = &s->ledger;
     for (uint32_t i = 0; i < l->count; i++) {
+        if (l->held[i].left)
+            continue;
         struct lk_record *r = record_new(core, s, LK_EVENT_LOST);
         set_held(core, s, r, &l->held[i]);
         lk_effects_record(&core->effects, r);
     }
-    s->seat.pool->locks.lost += l->count;
+    s->seat.pool->locks.lost += lk_ledger_own(l);
     unpin(core, s);
 }
 
@@ -145,13 +179,13 @@ void
 lk_tell_pins(struct lk_core *core, struct lk_server *s)
 {
     struct lk_pool *pool = s->seat.pool;
-    if (s->ledger.count == 0) {
+    if (lk_ledger_own(&s->ledger) == 0) {
         unpin(core, s);
         return;
     }
     if (s->locks_told)
         return;
-    const struct lk_held *h = &s->ledger.held[0];
+    const struct lk_held *h = lk_ledger_oldest(&s->ledger);
     struct lk_record *r = record_new(core, s, LK_EVENT_PIN);
     set_lock(core, s, r, h->key, h->mode, h->count);
     r->held_us = core->now.mono_us - h->since.mono_us;
@@ -160,20 +194,14 @@ lk_tell_pins(struct lk_core *core, struct lk_server *s)
     s->pinned_key = h->key;
     s->pinned_mode = h->mode;
     lk_effects_record(&core->effects, r);
+    if (h->source == LK_HELD_PROBE)
+        lk_policy_notice(core, s, h->key);
     if (pool->locks.pins++ == 0) {
         char key[LK_KEY_TEXT];
         lk_key_format(h->key, key);
         lk_log(LK_LOG_WARNING, "%s: holds the session lock %s: its server stays with it until it is unlocked"
             " (first time for this database and user)", lk_client_label(s->client), key);
     }
-}
-
-/* Events that are told once for a client and statement. */
-static bool
-first_time(const struct lk_server *s, enum lk_event event, const struct lk_text *text)
-{
-    uint64_t fingerprint = text ? text->fingerprint : 0;
-    return !s->who || lk_who_first(s->who, fingerprint * LK_EVENT_COUNT + (uint64_t)event);
 }
 
 void
@@ -186,6 +214,44 @@ lk_tell_call(struct lk_core *core, struct lk_server *s, enum lk_event event, con
     if (c && c->bound == LK_BOUND_KEY)
         set_lock(core, s, r, c->key, c->call->fn->mode, 0);
     set_text(core, r, w->text);
+    lk_effects_record(&core->effects, r);
+}
+
+/* Which of our clients holds the lock, in the same database of the same server. */
+static void
+find_holder(struct lk_core *core, const struct lk_server *s, const struct lk_watched_call *c, struct lk_party *out)
+{
+    const struct lk_route *mine = &s->seat.pool->route;
+    LK_LIST_EACH(&core->servers, struct lk_server, node, other)
+    {
+        const struct lk_route *route = &other->seat.pool->route;
+        const struct lk_held *h = lk_ledger_find(&other->ledger, c->key, LK_MODE_EXCLUSIVE);
+        if (!h)
+            h = lk_ledger_find(&other->ledger, c->key, LK_MODE_SHARED);
+        if (out->present || !other->who || !h || h->left || strcmp(route->dbname, mine->dbname) != 0 ||
+            strcmp(route->host, mine->host) != 0 || route->port != mine->port)
+            continue;
+        *out = (struct lk_party){.present = true,
+            .client_id = other->who->id,
+            .addr = lk_mem_dup(other->who->addr),
+            .port = other->who->port,
+            .application_name = lk_mem_dup(other->who->application_name),
+            .pid = other->pid};
+    }
+}
+
+void
+lk_tell_unlock_failed(
+    struct lk_core *core, struct lk_server *s, const struct lk_watch *w, const struct lk_watched_call *c)
+{
+    struct lk_record *r = record_new(core, s, LK_EVENT_UNLOCK_FAILED);
+    r->lock.present = true;
+    if (c->bound == LK_BOUND_KEY) {
+        set_lock(core, s, r, c->key, c->call->fn->mode, 0);
+        find_holder(core, s, c, &r->holder);
+    }
+    set_text(core, r, w->text);
+    s->seat.pool->locks.unlock_failed++;
     lk_effects_record(&core->effects, r);
 }
 

@@ -4,7 +4,8 @@
 
 #include "session/core.h"
 
-/* One leak record for each held lock, up to 100, then a summary; a record with no key if nobody knows what is held. */
+/* One leak record for each held lock that was not left behind before, up to 100, then a summary; a record with no key if
+ * nobody knows what is held. What the policy did to locks (RELEASED, OBSERVED) is told too. */
 void lk_tell_leaks(struct lk_core *core, struct lk_server *s, enum lk_reason reason, enum lk_action action);
 /* The backend went away with locks while its client still had it. */
 void lk_tell_lost(struct lk_core *core, struct lk_server *s);
@@ -12,6 +13,9 @@ void lk_tell_lost(struct lk_core *core, struct lk_server *s);
 void lk_tell_pins(struct lk_core *core, struct lk_server *s);
 /* What the policy did to a text's lock call (REJECTED, …): the first time for this client and statement. */
 void lk_tell_call(struct lk_core *core, struct lk_server *s, enum lk_event event, const struct lk_watch *w);
+/* The server said false to an unlock. */
+void lk_tell_unlock_failed(
+    struct lk_core *core, struct lk_server *s, const struct lk_watch *w, const struct lk_watched_call *c);
 void lk_tell_hidden(struct lk_core *core, struct lk_server *s, const struct lk_held *held);
 
 #endif

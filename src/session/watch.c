@@ -264,7 +264,7 @@ lk_watch_fcall_result(struct lk_watch *w, struct lk_span body)
 
 /* One call to which the server gave its answer. */
 static void
-settle_call(const struct lk_watched_call *c, struct lk_ledger *l, struct lk_text *text, struct lk_now now)
+settle_call(struct lk_watched_call *c, struct lk_ledger *l, struct lk_text *text, struct lk_now now)
 {
     const struct lk_function *fn = c->call->fn;
     if (c->bound == LK_BOUND_NULL || c->answer == LK_ANSWER_NULL) {
@@ -288,9 +288,10 @@ settle_call(const struct lk_watched_call *c, struct lk_ledger *l, struct lk_text
         if (c->bound == LK_BOUND_UNKNOWN)
             lk_ledger_doubt(l, LK_UNSURE_TOUCH);
         else
-            (void)lk_ledger_lock(l, c->key, fn->mode, text, now);
+            c->news = lk_ledger_lock(l, c->key, fn->mode, text, now) ? LK_NEWS_LOCKED : LK_NEWS_NONE;
         return;
     case LK_CALL_UNLOCK:
+        c->news = yes ? LK_NEWS_NONE : LK_NEWS_NOT_UNLOCKED;
         if (c->bound == LK_BOUND_UNKNOWN)
             lk_ledger_doubt(l, LK_UNSURE_TOUCH);
         else if (yes)

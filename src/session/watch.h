@@ -6,11 +6,15 @@
 #include "lock/ledger.h"
 #include "sql/analysis.h"
 
+/* What the answer to a call told beyond what the ledger knew. */
+enum lk_news { LK_NEWS_NONE, LK_NEWS_LOCKED, LK_NEWS_NOT_UNLOCKED };
+
 struct lk_watched_call {
     const struct lk_call *call;
     enum lk_bound bound;
     enum lk_answer answer;
     bool binary;
+    uint8_t news; /* enum lk_news, once its statement is complete */
     struct lk_key key;
 };
 

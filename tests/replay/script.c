@@ -187,8 +187,6 @@ static bool
 set(struct script *s, char *rest)
 {
     bool locks = strncmp(rest, "advisory_", 9) == 0 || strncmp(rest, "leak_", 5) == 0;
-    if (s->world->core)
-        return script_fail(s, "settings stand before the first client");
     lk_buf_add_format(locks ? &s->world->lock_lines : &s->world->pooler_lines, "%s\n", rest);
     return true;
 }
@@ -256,6 +254,8 @@ script_line(struct script *s, char *line)
         return define(s, rest);
     if (strcmp(word, "time") == 0)
         return pass_time(s, rest);
+    if (strcmp(word, "reload") == 0)
+        return world_start(s->world) && world_reload(s->world);
     if (strchr("CSKX", word[0]) && isdigit((unsigned char)word[1]))
         return of_peer(s, word, rest);
     return script_fail(s, "what is %s?", word);

@@ -248,6 +248,19 @@ world_pass_time(struct world *w, int64_t us)
     run(w);
 }
 
+bool
+world_reload(struct world *w)
+{
+    struct lk_settings *s = load(w);
+    if (!s)
+        return false;
+    lk_core_reload(w->core, s, w->now);
+    lk_settings_unref(s);
+    apply(w);
+    run(w);
+    return true;
+}
+
 static void
 peer_clear(struct peer *p)
 {

@@ -55,6 +55,8 @@ struct peer *world_accept(struct world *w, const char *name);
 void world_say(struct world *w, struct peer *p, struct lk_span bytes);
 void world_lose(struct world *w, struct peer *p);
 void world_pass_time(struct world *w, int64_t us);
+/* A RELOAD with what settings were said since. False: w->problem. */
+bool world_reload(struct world *w);
 
 /* --- servers.c: what automatic backends do --- */
 /* Takes whole frames off p->wire; what isn't answered automatically becomes messages. */
