@@ -14,6 +14,8 @@ main(int argc, char **argv)
     }
     case LK_CLI_CHECK:
         return lk_master_check(cli.ini);
+    case LK_CLI_TOOL:
+        return cli.tool(cli.argc, cli.argv);
     case LK_CLI_DONE:
         return 0;
     case LK_CLI_MISTAKE:

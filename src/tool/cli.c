@@ -6,6 +6,7 @@
 
 #include "base/version.h"
 #include "config/option.h"
+#include "tool/check_sql.h"
 
 enum { OPTIONS_HELP = 256 };
 
@@ -25,7 +26,8 @@ static void
 print_help(void)
 {
     (void)puts("usage: lockkeeper [OPTION]... CONFIG.ini\n"
-               "       lockkeeper check CONFIG.ini    tell every mistake in the configuration\n"
+               "       lockkeeper check CONFIG.ini          tell every mistake in the configuration\n"
+               "       lockkeeper check-sql [OPTION]... <F  tell what the advisory-lock calls in SQL lead to\n"
                "\n"
                "  -d, --daemon         run in the background\n"
                "  -q, --quiet          don't log to stderr\n"
@@ -82,11 +84,33 @@ take_option(struct lk_cli *cli, int option)
     return true;
 }
 
+/* Commands with options of their own. */
+static const struct {
+    const char *name;
+    int (*run)(int argc, char **argv);
+} tools[] = {
+    {"check-sql", lk_check_sql_run},
+};
+
+static bool
+take_tool(struct lk_cli *cli, int argc, char **argv)
+{
+    for (size_t i = 0; argc > 1 && i < sizeof(tools) / sizeof(tools[0]); i++) {
+        if (strcmp(argv[1], tools[i].name) != 0)
+            continue;
+        *cli = (struct lk_cli){.action = LK_CLI_TOOL, .tool = tools[i].run, .argc = argc - 1, .argv = argv + 1};
+        return true;
+    }
+    return false;
+}
+
 struct lk_cli
 lk_cli_parse(int argc, char **argv)
 {
     struct lk_cli cli = {0};
     int option;
+    if (take_tool(&cli, argc, argv))
+        return cli;
     while ((option = getopt_long(argc, argv, "dRqvu:Vh", long_options, NULL)) != -1)
         if (!take_option(&cli, option))
             return cli;

@@ -20,7 +20,8 @@ def differ(what, said, true):
 
 def command_line():
     said = re.findall(r"^\.It Fl (?:\w , )?-([a-z-]+)", read("docs/man/lockkeeper.1"), re.M)
-    true = re.findall(r'^    \{"([a-z-]+)", \w+_argument', read("src/tool/cli.c"), re.M)
+    tools = "".join(f.read_text("utf-8") for f in sorted((ROOT / "src/tool").glob("*.c")))
+    true = re.findall(r'^    \{"([a-z-]+)", \w+_argument', tools, re.M)
     yield from differ("docs/man/lockkeeper.1", said, true)
 
 
