@@ -110,6 +110,14 @@ def raw(daemon):
     return conn
 
 
+def shown(daemon):
+    """The certificate that the daemon shows to a new client."""
+    conn = raw(daemon)
+    der = conn.sock.getpeercert(True)
+    conn.close()
+    return der
+
+
 def client_context():
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False

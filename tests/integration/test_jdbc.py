@@ -6,6 +6,7 @@ import subprocess
 import pytest
 
 import certs as tls
+from harness import PASSWORDS
 from rawpg import md5_secret, scram_secret
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -108,6 +109,14 @@ def test_the_clients_certificate(lk, certs, java):
     assert java(daemon, sslmode="require", **of_client(certs, "app")) == ["user app"] + PARTS
     said = java(daemon, sslmode="require", **of_client(certs, "other"))[-1]
     assert said.startswith('28000: FATAL: certificate authentication failed for user "app"')
+
+
+@pytest.mark.parametrize("auth_type,user,sslmode", [("md5", "u_md5", "disable"), ("md5", "u_scram", "require"),
+                                                    ("scram-sha-256", "u_scram", "disable"), ("plain", "u_scram", "require")])
+def test_users_of_auth_query(lk, certs, java, auth_type, user, sslmode):
+    daemon = daemon_of(lk, certs, auth_type, auth_user="postgres")
+    assert java(daemon, user=user, password=PASSWORDS[user], sslmode=sslmode) == ["user " + user] + PARTS
+    assert java(daemon, user=user, password="wrong", sslmode=sslmode)[-1].startswith("28P01: ")
 
 
 @pytest.mark.parametrize("rule,way", [

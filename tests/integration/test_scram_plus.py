@@ -1,15 +1,20 @@
 """SCRAM-SHA-256-PLUS on both sides: the login is bound to the certificate, so nobody in between can pass it on."""
 import hashlib
+import os
+import signal
 import socket
 import ssl
 import struct
+import subprocess
 import threading
 
 import psycopg
 import pytest
 
 import certs as tls
+import harness
 import rawpg
+from harness import wait_until
 from rawpg import ServerError, frame, scram_secret
 
 PASSWORD = "scram secret"  # of u_scram, in PostgreSQL too
@@ -28,13 +33,13 @@ def tls_pg(folder, certs):
         yield server
 
 
-def daemon_of(lk, certs, server, name="server", secret=PASSWORD, user=None, port=None, start=True, **settings):
+def daemon_of(lk, certs, server, name="server", secret=PASSWORD, user=None, port=None, listed=None, **settings):
     """A daemon that shows that certificate. `user`: the one that all servers are logged in to as."""
     database = {"host": "127.0.0.1", "port": port or server.port, "dbname": "app"}
     if user:
         database["user"] = user
     settings = dict(certs.settings("client", name, sslmode="allow"), auth_type="scram-sha-256", **settings)
-    return lk(settings, databases={"app": database}, userlist={"u_scram": secret, "admin": "adm"}, start=start)
+    return lk(settings, databases={"app": database}, userlist=listed or {"u_scram": secret, "admin": "adm"})
 
 
 def bound(daemon, password=PASSWORD, user="u_scram", **kw):
@@ -249,6 +254,36 @@ def test_a_login_is_bound_to_the_certificate_of_its_own_connection_also_after_a_
     assert after.sock.getpeercert(True) == certs.der("sha384")
     start(after, "u_scram")
     log_in(after, PLUS, HEAD, hashlib.sha384(certs.der("sha384")).digest())
+
+
+def test_users_of_auth_query_are_bound_on_both_sides(lk, tls_pg, certs):
+    with Between(certs, "backend", tls_pg.port) as friend:
+        daemon = daemon_of(lk, certs, tls_pg, port=friend.port, server_tls_sslmode="require", auth_user="postgres",
+                           listed={"postgres": ""})
+        assert who(bound(daemon)) == "u_scram"
+        assert PLUS in friend.said
+        with pytest.raises(psycopg.OperationalError, match="SASL authentication failed"):
+            bound(daemon, "wrong")
+
+
+@pytest.mark.limit(120)
+def test_bound_logins_go_on_while_certificates_are_swapped(lk, pg, certs):
+    daemon = daemon_of(lk, certs, pg, user="app")
+    script = daemon.folder.write(os.path.join(daemon.dir, "one.sql"), "select 1;\n")
+    env = dict(os.environ, PGSSLMODE="require", PGCHANNELBINDING="require", PGPASSWORD=PASSWORD)
+    load = subprocess.Popen([harness.pg_bin("pgbench"), "-n", "-C", "-f", script, "-c", "4", "-T", "3", "-h", daemon.host,
+                             "-p", str(daemon.port), "-U", "u_scram", "app"], stdout=subprocess.PIPE,
+                            stderr=subprocess.STDOUT, text=True, env=env)
+    swaps = 0
+    while load.poll() is None:
+        name = ("sha384", "renewed", "server")[swaps % 3]
+        daemon.write(**certs.settings("client", name))
+        daemon.signal(signal.SIGHUP)
+        wait_until(lambda: tls.shown(daemon) == certs.der(name), what="the new certificate is shown")
+        swaps += 1
+    out = load.communicate()[0]
+    assert load.returncode == 0 and "number of failed transactions: 0" in out and "error" not in out, out
+    assert swaps > 2 and who(bound(daemon)) == "app"
 
 
 # -- servers

@@ -321,14 +321,6 @@ def test_a_cancel_goes_encrypted_where_its_server_is(lk, certs):
 
 # -- RELOAD
 
-def shown(daemon):
-    """The certificate that the daemon shows to a new client."""
-    conn = tls.raw(daemon)
-    der = conn.sock.getpeercert(True)
-    conn.close()
-    return der
-
-
 @pytest.fixture
 def live(lk, certs):
     """A daemon whose certificate files may be overwritten."""
@@ -360,7 +352,7 @@ def test_a_certificate_swapped_under_load_disturbs_nobody(live, certs, more):
         name = "renewed" if swaps % 2 == 0 else "server"
         live.swap(name)
         live.signal(signal.SIGHUP)
-        wait_until(lambda: shown(live) == certs.der(name), what="the new certificate is shown")
+        wait_until(lambda: tls.shown(live) == certs.der(name), what="the new certificate is shown")
         swaps += 1
     out = load.communicate()[0]
     assert load.returncode == 0 and "number of failed transactions: 0" in out, out
@@ -377,11 +369,11 @@ def test_a_reload_with_a_broken_certificate_keeps_the_old_one(live, certs):
             console.execute("RELOAD")
         assert "live.key: the key is not that of the certificate" in "".join(notices)
     live.wait_log("reload failed; the old settings stay")
-    assert shown(live) == certs.der("server") and works(live.connect(sslmode="require"))
+    assert tls.shown(live) == certs.der("server") and works(live.connect(sslmode="require"))
     live.swap("renewed")
     with live.connect("lockkeeper", user="admin", sslmode="require") as console:
         console.execute("RELOAD")
-    assert shown(live) == certs.der("renewed")
+    assert tls.shown(live) == certs.der("renewed")
 
 
 def test_tls_is_switched_on_and_off_by_reload(lk, certs):
