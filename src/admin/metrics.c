@@ -1,8 +1,10 @@
 #include "admin/metrics.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
+#include "admin/views.h"
 #include "base/version.h"
 #include "journal/utf8.h"
 
@@ -50,9 +52,14 @@ static const struct family lock_counters[] = {
     {"advisory_probes_skipped_total", "Probes that were left out to spare the server.", "probes_skipped", false},
     {"advisory_resets_total", "Times that a server's session locks were freed before it went to another client.",
         "resets", false},
+    {"advisory_rejected_total", "Lock calls that the policy, or a limit, refused.", "rejected", false},
+    {"advisory_released_total", "Session locks that policy release freed at the end of a transaction.", "released", false},
+    {"advisory_observed_total", "Session locks that policy observe left on a server.", "observed", false},
+    {"advisory_unlock_failed_total", "Unlocks of what was not held.", "unlock_failed", false},
 };
 
 static const struct family lock_gauges[] = {
+    {"advisory_waiting", "Servers with a lock call that waits, or has not been answered yet.", "waiting", false},
     {"advisory_held", "Session locks that servers hold for clients.", "held", false},
 };
 
@@ -65,30 +72,57 @@ static const struct lk_column lock_columns[] = {
     {"probes", LK_COLUMN_INT8, LK_MERGE_ADD},
     {"probes_skipped", LK_COLUMN_INT8, LK_MERGE_ADD},
     {"resets", LK_COLUMN_INT8, LK_MERGE_ADD},
+    {"rejected", LK_COLUMN_INT8, LK_MERGE_ADD},
+    {"released", LK_COLUMN_INT8, LK_MERGE_ADD},
+    {"observed", LK_COLUMN_INT8, LK_MERGE_ADD},
+    {"unlock_failed", LK_COLUMN_INT8, LK_MERGE_ADD},
     {"held", LK_COLUMN_INT8, LK_MERGE_ADD},
+    {"waiting", LK_COLUMN_INT8, LK_MERGE_ADD},
+    {"hold_us", LK_COLUMN_INT8, LK_MERGE_ADD},
+    /* holds by duration, see base/histogram.h */
+    {"hold_0", LK_COLUMN_INT8, LK_MERGE_ADD},
+    {"hold_1", LK_COLUMN_INT8, LK_MERGE_ADD},
+    {"hold_2", LK_COLUMN_INT8, LK_MERGE_ADD},
+    {"hold_3", LK_COLUMN_INT8, LK_MERGE_ADD},
+    {"hold_4", LK_COLUMN_INT8, LK_MERGE_ADD},
+    {"hold_5", LK_COLUMN_INT8, LK_MERGE_ADD},
+    {"hold_6", LK_COLUMN_INT8, LK_MERGE_ADD},
+    {"hold_7", LK_COLUMN_INT8, LK_MERGE_ADD},
+    {"hold_8", LK_COLUMN_INT8, LK_MERGE_ADD},
 };
+/* Columns between the labels and the histogram; the last two are held and waiting. */
+#define LOCK_COUNTS (LK_COUNT(lock_columns) - 2 - 1 - (LK_HISTOGRAM_BOUNDS + 1))
+_Static_assert(LK_HISTOGRAM_BOUNDS == 8, "a column for each bucket");
 
+static void
+add_row(struct lk_table *t, const struct lk_pool *pool, const uint64_t *counts, const struct lk_histogram *holds)
+{
+    lk_table_add(t, pool->route.database);
+    lk_table_add(t, pool->route.user);
+    for (size_t i = 0; i < LOCK_COUNTS; i++)
+        lk_table_add_uint(t, counts[i]);
+    lk_table_add_uint(t, holds->sum_us);
+    for (size_t i = 0; i <= LK_HISTOGRAM_BOUNDS; i++)
+        lk_table_add_uint(t, holds->buckets[i]);
+}
+
+/* Rows of one pool are added up by the merge. */
 static void
 collect_locks(struct lk_table *t, const struct lk_core *core)
 {
     lk_table_init(t, lock_columns, LK_COUNT(lock_columns));
     LK_LIST_EACH (&core->pools, struct lk_pool, node, pool) {
-        const uint64_t counts[] = {pool->locks.leaks, pool->locks.hidden, pool->locks.lost, pool->locks.probes,
-            pool->locks.probes_skipped, pool->locks.resets, 0};
-        lk_table_add(t, pool->route.database);
-        lk_table_add(t, pool->route.user);
-        for (size_t i = 0; i < LK_COUNT(counts); i++)
-            lk_table_add_uint(t, counts[i]);
+        const struct lk_lock_stats *l = &pool->locks;
+        const uint64_t counts[LOCK_COUNTS] = {
+            l->leaks, l->hidden, l->lost, l->probes, l->probes_skipped, l->resets, l->rejected,
+            l->released, l->observed, l->unlock_failed};
+        add_row(t, pool, counts, &l->holds);
     }
-    /* Rows of one pool are added up by the merge. */
     LK_LIST_EACH (&core->servers, struct lk_server, node, s) {
-        if (s->ledger.count == 0 || !s->seat.pool)
-            continue;
-        lk_table_add(t, s->seat.pool->route.database);
-        lk_table_add(t, s->seat.pool->route.user);
-        for (size_t c = 2; c < LK_COUNT(lock_columns) - 1; c++)
-            lk_table_add_uint(t, 0);
-        lk_table_add_uint(t, s->ledger.count);
+        bool waits = s->seat.pool && lk_show_waits(s);
+        const uint64_t counts[LOCK_COUNTS] = {[LOCK_COUNTS - 2] = s->ledger.count, [LOCK_COUNTS - 1] = waits};
+        if (s->seat.pool && (s->ledger.count > 0 || waits))
+            add_row(t, s->seat.pool, counts, &(struct lk_histogram){0});
     }
 }
 
@@ -142,9 +176,9 @@ write_label(struct lk_buf *out, const char *name, const char *value)
     lk_buf_clear(&text);
 }
 
-/* The columns that are no figures: database, and in some tables user behind it. */
+/* The columns that are no figures: database, and in some tables user behind it. `bound`: a bucket's; NULL: none. */
 static void
-write_labels(struct lk_buf *out, const struct lk_table *t, size_t row)
+write_labels(struct lk_buf *out, const struct lk_table *t, size_t row, const char *bound)
 {
     lk_buf_add_u8(out, '{');
     for (size_t c = 0; c < t->column_count && t->columns[c].merge == LK_MERGE_KEY; c++) {
@@ -152,7 +186,15 @@ write_labels(struct lk_buf *out, const struct lk_table *t, size_t row)
             lk_buf_add_u8(out, ',');
         write_label(out, t->columns[c].name, lk_table_cell(t, row, c));
     }
+    if (bound)
+        lk_buf_add_format(out, ",le=\"%s\"", bound);
     lk_buf_add(out, "} ", 2);
+}
+
+static void
+write_seconds(struct lk_buf *out, uint64_t us)
+{
+    lk_buf_add_format(out, "%" PRIu64 ".%06" PRIu64 "\n", us / LK_SECOND_US, us % LK_SECOND_US);
 }
 
 static size_t
@@ -181,12 +223,38 @@ write_families(struct lk_buf *out, const struct lk_table *t, const struct family
         for (size_t row = 0; row < rows_of(t); row++) {
             uint64_t value = lk_table_uint(t, row, column);
             lk_buf_add_format(out, "lockkeeper_%s", f->name);
-            write_labels(out, t, row);
+            write_labels(out, t, row, NULL);
             if (f->microseconds)
-                lk_buf_add_format(out, "%" PRIu64 ".%06" PRIu64 "\n", value / LK_SECOND_US, value % LK_SECOND_US);
+                write_seconds(out, value);
             else
                 lk_buf_add_format(out, "%" PRIu64 "\n", value);
         }
+    }
+}
+
+/* A histogram: its sum's column, with those of the buckets behind. */
+static void
+write_histogram(struct lk_buf *out, const struct lk_table *t, const char *name, const char *help, const char *sum)
+{
+    size_t column = column_of(t, sum);
+    write_head(out, name, "histogram", help);
+    for (size_t row = 0; row < rows_of(t); row++) {
+        uint64_t count = 0;
+        for (size_t i = 0; i <= LK_HISTOGRAM_BOUNDS; i++) {
+            char bound[32] = "+Inf";
+            if (i < LK_HISTOGRAM_BOUNDS)
+                (void)snprintf(bound, sizeof(bound), "%g", (double)lk_histogram_bounds_us[i] / (double)LK_SECOND_US);
+            count += lk_table_uint(t, row, column + 1 + i);
+            lk_buf_add_format(out, "lockkeeper_%s_bucket", name);
+            write_labels(out, t, row, bound);
+            lk_buf_add_format(out, "%" PRIu64 "\n", count);
+        }
+        lk_buf_add_format(out, "lockkeeper_%s_sum", name);
+        write_labels(out, t, row, NULL);
+        write_seconds(out, lk_table_uint(t, row, column));
+        lk_buf_add_format(out, "lockkeeper_%s_count", name);
+        write_labels(out, t, row, NULL);
+        lk_buf_add_format(out, "%" PRIu64 "\n", count);
     }
 }
 
@@ -242,5 +310,7 @@ lk_metrics_write(struct lk_buf *out, const struct lk_metrics *const *parts, size
     write_families(out, &all.tables[LK_METRICS_STATS], stats_counters, LK_COUNT(stats_counters), "counter");
     write_families(out, &all.tables[LK_METRICS_LOCKS], lock_counters, LK_COUNT(lock_counters), "counter");
     write_families(out, &all.tables[LK_METRICS_LOCKS], lock_gauges, LK_COUNT(lock_gauges), "gauge");
+    write_histogram(out, &all.tables[LK_METRICS_LOCKS], "advisory_hold_seconds",
+        "How long session locks were held, of those that are held no more.", "hold_us");
     lk_metrics_clear(&all);
 }

@@ -129,25 +129,48 @@ calls_under_way(const struct lk_watch *w, size_t *count)
     return w->calls + first;
 }
 
+static bool
+may_wait(const struct lk_watched_call *c)
+{
+    return c->call->fn->op == LK_CALL_LOCK && !c->call->fn->xact && c->bound == LK_BOUND_KEY;
+}
+
+/* The watch of the message that is being answered; NULL: none. */
+static const struct lk_watch *
+watch_under_way(const struct lk_server *s)
+{
+    const struct lk_reply *head = s->state == LK_SERVER_LINKED ? lk_replies_head(&s->replies) : NULL;
+    return head ? head->watch : NULL;
+}
+
+bool
+lk_show_waits(const struct lk_server *s)
+{
+    const struct lk_watch *w = watch_under_way(s);
+    size_t count = 0;
+    const struct lk_watched_call *calls = w ? calls_under_way(w, &count) : NULL;
+    for (size_t i = 0; i < count; i++)
+        if (may_wait(&calls[i]))
+            return true;
+    return false;
+}
+
 /* Calls that wait, or have not been answered yet. */
 static void
 add_waits(struct lk_table *t, const struct lk_server *s, struct statements *shown)
 {
-    const struct lk_reply *head = s->state == LK_SERVER_LINKED ? lk_replies_head(&s->replies) : NULL;
-    if (!head || !head->watch)
-        return;
-    size_t count;
-    const struct lk_watched_call *calls = calls_under_way(head->watch, &count);
+    const struct lk_watch *w = watch_under_way(s);
+    size_t count = 0;
+    const struct lk_watched_call *calls = w ? calls_under_way(w, &count) : NULL;
     for (size_t i = 0; i < count; i++) {
-        const struct lk_function *fn = calls[i].call->fn;
-        if (fn->op != LK_CALL_LOCK || fn->xact || calls[i].bound != LK_BOUND_KEY)
+        if (!may_wait(&calls[i]))
             continue;
-        add_lock_head(t, shown->settings, s, calls[i].key, fn->mode);
+        add_lock_head(t, shown->settings, s, calls[i].key, calls[i].call->fn->mode);
         lk_table_add(t, NULL);
         lk_table_add(t, "f");
         lk_table_add(t, NULL);
         lk_show_time_ms(t, s->request_wall_us);
-        add_statement(t, shown, head->watch->text);
+        add_statement(t, shown, w->text);
     }
 }
 

@@ -30,10 +30,25 @@ free_when_empty(struct lk_ledger *l)
 }
 
 static void
+tell(const struct lk_ledger *l, enum lk_ledger_event what, const struct lk_held *held, struct lk_text *text)
+{
+    if (l->listener.heard)
+        l->listener.heard(l->listener.context, what, held, text);
+}
+
+/* The entry goes; its room is the caller's. */
+static void
+lose(struct lk_ledger *l, struct lk_held *h)
+{
+    tell(l, LK_LEDGER_GONE, h, h->text);
+    lk_text_unref(h->text);
+}
+
+static void
 cut(struct lk_ledger *l, uint32_t count)
 {
     while (l->count > count)
-        lk_text_unref(l->held[--l->count].text);
+        lose(l, &l->held[--l->count]);
     free_when_empty(l);
 }
 
@@ -46,6 +61,7 @@ add(struct lk_ledger *l, struct lk_key key, enum lk_lock_mode mode, struct lk_te
     }
     struct lk_held *h = &l->held[l->count++];
     *h = (struct lk_held){.key = key, .mode = mode, .since = since, .text = lk_text_ref(text)};
+    tell(l, LK_LEDGER_TAKEN, h, text);
     return h;
 }
 
@@ -78,6 +94,12 @@ lk_ledger_lock(struct lk_ledger *l, struct lk_key key, enum lk_lock_mode mode, s
 }
 
 void
+lk_ledger_refuse(struct lk_ledger *l, struct lk_text *text)
+{
+    tell(l, LK_LEDGER_REFUSED, NULL, text);
+}
+
+void
 lk_ledger_unlock(struct lk_ledger *l, struct lk_key key, enum lk_lock_mode mode)
 {
     struct lk_held *h = find(l, key, mode);
@@ -87,7 +109,7 @@ lk_ledger_unlock(struct lk_ledger *l, struct lk_key key, enum lk_lock_mode mode)
     }
     if (--h->count > 0)
         return;
-    lk_text_unref(h->text);
+    lose(l, h);
     *h = l->held[--l->count];
     free_when_empty(l);
 }
@@ -179,7 +201,7 @@ lk_ledger_probe_end(struct lk_ledger *l)
         if (l->held[i].seen == l->probes)
             l->held[kept++] = l->held[i];
         else
-            lk_text_unref(l->held[i].text);
+            lose(l, &l->held[i]);
     }
     l->count = kept;
     if (kept > LK_LEDGER_MAX) {

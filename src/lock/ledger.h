@@ -34,7 +34,17 @@ struct lk_held {
     bool idle_told;       /* its client idled long with it, and it was told */
 };
 
+/* What a listener hears: a lock that was not held is; one that was held is not, or the ledger ends; a try was answered with
+ * false (held NULL: nothing is). `text`: of the statement that took the lock, or tried to; may be NULL. */
+enum lk_ledger_event { LK_LEDGER_TAKEN, LK_LEDGER_GONE, LK_LEDGER_REFUSED };
+
+struct lk_ledger_listener {
+    void (*heard)(void *context, enum lk_ledger_event what, const struct lk_held *held, struct lk_text *text);
+    void *context;
+};
+
 struct lk_ledger {
+    struct lk_ledger_listener listener; /* heard NULL: nobody listens */
     struct lk_held *held; /* owned; unordered; NULL while empty */
     uint32_t count;
     uint32_t room;
@@ -55,6 +65,8 @@ lk_ledger_zero(const struct lk_ledger *l)
  * is unknown while the ledger is unsure. Full: not added, unsure, false. */
 bool lk_ledger_lock(
     struct lk_ledger *l, struct lk_key key, enum lk_lock_mode mode, struct lk_text *text, struct lk_now now);
+/* A try to which the server said false. */
+void lk_ledger_refuse(struct lk_ledger *l, struct lk_text *text);
 /* An unlock to which the server said true. Takes off one count; an entry at none goes. Unknown count: the entry stays,
  * and the ledger is unsure until a probe tells. An unlock of what the ledger doesn't hold: unsure (it knew less than
  * the server). */

@@ -4,6 +4,7 @@
 #define LK_POOL_POOL_H
 
 #include "base/clock.h"
+#include "base/histogram.h"
 #include "base/list.h"
 #include "lock/trust.h"
 #include "pool/budget.h"
@@ -43,6 +44,7 @@ struct lk_stats {
 struct lk_lock_stats {
     uint64_t leaks, hidden, lost, probes, probes_skipped, resets, pins;
     uint64_t rejected, released, observed, unlock_failed;
+    struct lk_histogram holds; /* how long session locks were held */
 };
 
 struct lk_pool {

@@ -10,6 +10,7 @@
 #include "session/cancel.h"
 #include "session/errand.h"
 #include "session/evidence.h"
+#include "session/holds.h"
 #include "session/link.h"
 #include "session/tell.h"
 
@@ -74,6 +75,7 @@ lk_server_open(struct lk_core *core, struct lk_pool *pool)
     s->connect_wall_us = core->now.wall_us;
     s->id = atomic_fetch_add(&core->shared->next_id, 1) + 1;
     s->status = 'I';
+    lk_holds_listen(core, s);
     lk_ledger_doubt(&s->ledger, LK_UNSURE_NEW);
     lk_parsed_init(&s->parsed);
     lk_list_push(&core->servers, &s->node);

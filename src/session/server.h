@@ -10,6 +10,7 @@
 #include "session/who.h"
 
 struct lk_client;
+struct lk_core;
 struct lk_errand;
 
 enum lk_server_state {
@@ -95,6 +96,7 @@ struct lk_server {
     struct lk_client *client;  /* LINKED only */
     struct lk_errand *errand;  /* ERRAND only: its owner's */
     struct lk_who *who;        /* whom it is lent to, or was until it is clean; a reference */
+    struct lk_core *core;      /* for who listens to the ledger */
     struct lk_ledger ledger;
     struct lk_run run;
     bool locks_told;           /* a pin record was written and no unpin yet */

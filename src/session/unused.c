@@ -45,7 +45,7 @@ lk_unused_tidy(struct lk_core *core)
         int64_t last_us = pool->empty_since_us > pool->deserted_since_us ? pool->empty_since_us : pool->deserted_since_us;
         if (idle && seats > 0)
             close_servers(core, pool);
-        else if (seats == 0 && (idle || pool->unwanted || longer_than(core, last_us, keep_us(core, pool))))
+        else if (seats == 0 && core->dead[LK_END_SERVER].count == 0 && (idle || pool->unwanted || longer_than(core, last_us, keep_us(core, pool))))
             lk_core_free_pool(core, pool);
     }
 }

@@ -284,8 +284,8 @@ settle_call(struct lk_watched_call *c, struct lk_ledger *l, struct lk_text *text
     case LK_CALL_LOCK:
     case LK_CALL_TRY:
         if (!yes)
-            return;
-        if (c->bound == LK_BOUND_UNKNOWN)
+            lk_ledger_refuse(l, text);
+        else if (c->bound == LK_BOUND_UNKNOWN)
             lk_ledger_doubt(l, LK_UNSURE_TOUCH);
         else
             c->news = lk_ledger_lock(l, c->key, fn->mode, text, now) ? LK_NEWS_LOCKED : LK_NEWS_NONE;

@@ -137,6 +137,43 @@ def test_lock_counters_follow_locks_and_leaks(scraped):
     assert value(samples, "advisory_probes_total", **labels) >= 1
 
 
+def test_holds_are_counted_by_how_long_they_lasted_and_calls_that_wait_are_shown(scraped):
+    daemon, scraper = scraped()
+    labels = {"database": "app", "user": "app"}
+    client, other = daemon.raw(), daemon.raw()
+    client.simple("select pg_advisory_lock(75)")
+    assert value(scraper.metrics(), "advisory_hold_seconds_count", **labels) == 0
+    other.send(rawpg.query("select pg_advisory_lock(75)"))
+    waiting = lambda: [r for r in daemon.console("SHOW ADVISORY_LOCKS") if not r["granted"]]
+    wait_until(waiting, what="the other's call waits")
+    assert value(scraper.metrics(), "advisory_waiting", **labels) == 1 == len(waiting())
+    client.simple("select pg_advisory_unlock(75)")
+    other.until()
+    samples = scraper.metrics()
+    assert value(samples, "advisory_waiting", **labels) == 0
+    assert value(samples, "advisory_hold_seconds_count", **labels) == 1
+    assert 0 < value(samples, "advisory_hold_seconds_sum", **labels) < 60
+    assert value(samples, "advisory_hold_seconds_bucket", le="60", **labels) == 1
+    assert value(samples, "advisory_hold_seconds_bucket", le="+Inf", **labels) == 1
+    other.simple("select pg_advisory_unlock_all()")
+    assert value(scraper.metrics(), "advisory_hold_seconds_count", **labels) == 2
+
+
+def test_calls_that_the_policy_refused_are_counted(scraped):
+    daemon, scraper = scraped({"advisory_lock_policy": "reject"})
+    client = daemon.raw()
+    for _ in range(2):
+        with pytest.raises(rawpg.ServerError):
+            client.simple("select pg_advisory_lock(76)")
+    assert value(scraper.metrics(), "advisory_rejected_total", database="app", user="app") == 2
+
+
+def test_unlocks_of_what_is_not_held_are_counted(scraped):
+    daemon, scraper = scraped()
+    assert daemon.raw().simple("select pg_advisory_unlock(77)") == [["f"]]
+    assert value(scraper.metrics(), "advisory_unlock_failed_total", database="app", user="app") == 1
+
+
 def test_a_lock_lost_with_its_server_is_counted(scraped, pg):
     daemon, scraper = scraped()
     client = daemon.raw()

@@ -35,6 +35,8 @@ figures_of_all_workers_are_added_up(void **state)
         add_client(worlds[i], 1 + i, LK_CLIENT_READY, &worlds[i]->pools[0]);
         add_server(worlds[i], 5 + i, LK_SERVER_IDLE, &worlds[i]->pools[0], NULL);
         worlds[i]->pools[0].locks.leaks = 20 + i;
+        worlds[i]->pools[0].locks.rejected = 1;
+        lk_histogram_add(&worlds[i]->pools[0].locks.holds, 2500000);
         worlds[i]->pools[0].stats.wait_us = 1500000 + i;
     }
     struct lk_client *waiting = add_client(worlds[1], 9, LK_CLIENT_WAITING, &worlds[1]->pools[0]);
@@ -50,6 +52,16 @@ figures_of_all_workers_are_added_up(void **state)
     assert_line(&text, line);
     snprintf(line, sizeof line, "lockkeeper_advisory_leaks_total{database=\"sales\",user=\"%s\"} 41", user);
     assert_line(&text, line);
+    static const char *const lines[] = {"rejected_total{%s} 2", "waiting{%s} 0", "hold_seconds_sum{%s} 5.000000",
+        "hold_seconds_count{%s} 2", "hold_seconds_bucket{%s,le=\"0.001\"} 0", "hold_seconds_bucket{%s,le=\"1\"} 0",
+        "hold_seconds_bucket{%s,le=\"10\"} 2", "hold_seconds_bucket{%s,le=\"3600\"} 2",
+        "hold_seconds_bucket{%s,le=\"+Inf\"} 2"};
+    for (size_t i = 0; i < LK_COUNT(lines); i++) {
+        const char *at = strchr(lines[i], '%');
+        snprintf(line, sizeof line, "lockkeeper_advisory_%.*sdatabase=\"sales\",user=\"%s\"%s", (int)(at - lines[i]), lines[i],
+            user, at + 2);
+        assert_line(&text, line);
+    }
     assert_line(&text, "lockkeeper_stats_wait_seconds_total{database=\"sales\"} 3.000001");
     assert_line(&text, "lockkeeper_config_max_client_conn 77");
     assert_line(&text, "lockkeeper_advisory_records_dropped_total 3");

@@ -290,6 +290,60 @@ modes_have_the_names_of_the_leak_log(void **state)
     assert_string_equal(lk_mode_name(LK_MODE_SHARED), "shared");
 }
 
+struct heard {
+    unsigned taken, gone, refused;
+    struct lk_key last;
+    const struct lk_text *text;
+};
+
+static void
+hear(void *context, enum lk_ledger_event what, const struct lk_held *held, struct lk_text *text)
+{
+    struct heard *h = context;
+    unsigned *counts[] = {[LK_LEDGER_TAKEN] = &h->taken, [LK_LEDGER_GONE] = &h->gone, [LK_LEDGER_REFUSED] = &h->refused};
+    ++*counts[what];
+    assert_true((held != NULL) == (what != LK_LEDGER_REFUSED));
+    if (held)
+        h->last = held->key;
+    h->text = text;
+}
+
+static void
+a_listener_hears_of_each_lock_once_when_it_comes_and_once_when_it_goes(void **state)
+{
+    struct heard h = {0};
+    struct lk_ledger l = {.listener = {hear, &h}};
+    struct lk_now now = {1, 1};
+    struct lk_text *text = lk_text_new(lk_span_str("select 1"), 7);
+    (void)lk_ledger_lock(&l, lk_key_bigint(1), LK_MODE_EXCLUSIVE, text, now);
+    (void)lk_ledger_lock(&l, lk_key_bigint(1), LK_MODE_EXCLUSIVE, text, now);
+    assert_int_equal(h.taken, 1);
+    assert_ptr_equal(h.text, text);
+    lk_ledger_unlock(&l, lk_key_bigint(1), LK_MODE_EXCLUSIVE);
+    assert_int_equal(h.gone, 0);
+    lk_ledger_unlock(&l, lk_key_bigint(1), LK_MODE_EXCLUSIVE);
+    assert_int_equal(h.gone, 1);
+    assert_true(lk_key_eq(h.last, lk_key_bigint(1)));
+    lk_ledger_refuse(&l, text);
+    assert_int_equal(h.refused, 1);
+    (void)lk_ledger_lock(&l, lk_key_bigint(2), LK_MODE_EXCLUSIVE, NULL, now);
+    (void)lk_ledger_lock(&l, lk_key_bigint(3), LK_MODE_EXCLUSIVE, NULL, now);
+    lk_ledger_probe_begin(&l);
+    (void)lk_ledger_probe_row(&l, lk_key_bigint(3), LK_MODE_EXCLUSIVE, NULL, now);
+    (void)lk_ledger_probe_row(&l, lk_key_bigint(4), LK_MODE_SHARED, NULL, now);
+    lk_ledger_probe_end(&l);
+    assert_int_equal(h.taken, 4);
+    assert_int_equal(h.gone, 2);
+    assert_true(lk_key_eq(h.last, lk_key_bigint(2)));
+    lk_ledger_unlock_all(&l);
+    assert_int_equal(h.gone, 4);
+    (void)lk_ledger_lock(&l, lk_key_bigint(5), LK_MODE_EXCLUSIVE, NULL, now);
+    lk_ledger_clear(&l);
+    assert_int_equal(h.taken, 5);
+    assert_int_equal(h.gone, 5);
+    lk_text_unref(text);
+}
+
 int
 main(void)
 {
@@ -308,6 +362,7 @@ main(void)
         cmocka_unit_test(a_full_ledger_counts_what_it_cannot_hold),
         cmocka_unit_test(a_full_ledger_is_exact_again_once_a_probe_sees_no_more_than_it_holds),
         cmocka_unit_test(a_probe_of_ten_thousand_locks_keeps_a_thousand_and_the_number),
+        cmocka_unit_test(a_listener_hears_of_each_lock_once_when_it_comes_and_once_when_it_goes),
         cmocka_unit_test(modes_have_the_names_of_the_leak_log),
     };
     return cmocka_run_group_tests_name("lock/ledger", tests, NULL, NULL);
