@@ -86,10 +86,10 @@ const struct lk_option lk_database_options[] = {
     INT(DB, advisory_trust_after, 0, MOST, LOCKS, "see [lockkeeper]"),
     INT(DB, advisory_probe_sample, 0, MOST, LOCKS, "see [lockkeeper]"),
     SWITCH(DB, advisory_lock_notice, LOCKS, "see [lockkeeper]"),
-    INT(DB, advisory_max_pins, 0, MOST, LOCKS | INERT, "see [lockkeeper]"),
-    INT(DB, advisory_max_waits, 0, MOST, LOCKS | INERT, "see [lockkeeper]"),
+    INT(DB, advisory_max_pins, 0, MOST, LOCKS, "see [lockkeeper]"),
+    INT(DB, advisory_max_waits, 0, MOST, LOCKS, "see [lockkeeper]"),
     SWITCH(DB, advisory_catalog, LOCKS | INERT, "see [lockkeeper]"),
-    TIME(DB, advisory_pin_timeout, LOCKS | INERT, "see [lockkeeper]"),
+    TIME(DB, advisory_pin_timeout, LOCKS, "see [lockkeeper]"),
 };
 const size_t lk_database_option_count = LK_COUNT(lk_database_options);
 
@@ -108,7 +108,7 @@ const struct lk_option lk_user_options[] = {
     ENUM(USER, advisory_lock_policy, lk_words_lock_policy, LK_WORDS_REFUSED_LOCK_POLICY, LOCKS, "see [lockkeeper]"),
     ENUM(USER, advisory_rewrite_fallback, lk_words_rewrite_fallback, NULL, LOCKS | INERT, "see [lockkeeper]"),
     SWITCH(USER, advisory_lock_notice, LOCKS, "see [lockkeeper]"),
-    TIME(USER, advisory_pin_timeout, LOCKS | INERT, "see [lockkeeper]"),
+    TIME(USER, advisory_pin_timeout, LOCKS, "see [lockkeeper]"),
 };
 const size_t lk_user_option_count = LK_COUNT(lk_user_options);
 

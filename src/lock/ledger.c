@@ -131,6 +131,19 @@ lk_ledger_leave(struct lk_ledger *l)
     l->beyond = 0;
 }
 
+const struct lk_held *
+lk_ledger_idles(struct lk_ledger *l)
+{
+    const struct lk_held *oldest = NULL;
+    for (uint32_t i = 0; i < l->count; i++) {
+        struct lk_held *h = &l->held[i];
+        if (!h->left && !h->idle_told && (!oldest || h->since.mono_us < oldest->since.mono_us))
+            oldest = h;
+        h->idle_told = true;
+    }
+    return oldest;
+}
+
 uint32_t
 lk_ledger_own(const struct lk_ledger *l)
 {

@@ -76,6 +76,9 @@ void lk_ledger_unlock_all(struct lk_ledger *l);
 /* The backend goes to others as it is: what is held stays there, left behind, and exact from here on as far as anyone will
  * know. */
 void lk_ledger_leave(struct lk_ledger *l);
+/* Its client idles with what it holds: the oldest lock of which that was not told yet, and now all count as told. NULL: all
+ * were. */
+const struct lk_held *lk_ledger_idles(struct lk_ledger *l);
 /* How many locks are held that nobody left behind. */
 uint32_t lk_ledger_own(const struct lk_ledger *l);
 /* After TOUCH, ERROR, ANSWER and HIDDEN the counts of all entries are unknown too. */

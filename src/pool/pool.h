@@ -55,6 +55,7 @@ struct lk_pool {
     struct lk_list waiters;
     struct lk_list errands; /* struct lk_waiter: our own queries that wait; they go before the clients */
     uint32_t clients;     /* logged in to it */
+    bool pins_full;       /* at the last pin or unpin, pinned servers were half of it or more (session/pinned) */
     bool paused;          /* PAUSE: no server is lent or opened */
     bool serve_due;       /* a server went: its waiters are to be looked at when the step ends */
     bool welcome_known;   /* parameters of a server of this pool are known (session/params) */

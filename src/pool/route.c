@@ -51,6 +51,10 @@ route_numbers(struct lk_route *r, const struct lk_settings *s, const struct lk_d
     r->advisory_unlock_all = pick(d->advisory_unlock_all, s->advisory_unlock_all);
     r->advisory_lock_notice =
         pick(u ? u->advisory_lock_notice : -1, pick(d->advisory_lock_notice, s->advisory_lock_notice)) != 0;
+    r->advisory_pin_timeout_us = pick_us(
+        u ? u->advisory_pin_timeout_us : -1, pick_us(d->advisory_pin_timeout_us, s->advisory_pin_timeout_us));
+    r->advisory_max_pins = (uint32_t)pick(d->advisory_max_pins, s->advisory_max_pins);
+    r->advisory_max_waits = (uint32_t)pick(d->advisory_max_waits, s->advisory_max_waits);
     r->advisory_trust_after = (uint32_t)pick(d->advisory_trust_after, s->advisory_trust_after);
     r->advisory_probe_sample = (uint32_t)pick(d->advisory_probe_sample, s->advisory_probe_sample);
 }

@@ -23,6 +23,8 @@ struct lk_route {
     int advisory_lock_policy; /* enum lk_policy */
     int advisory_unlock_all;  /* enum lk_unlock_all */
     bool advisory_lock_notice;
+    int64_t advisory_pin_timeout_us;
+    uint32_t advisory_max_pins, advisory_max_waits; /* 0: unlimited */
     uint32_t advisory_trust_after, advisory_probe_sample;
 };
 

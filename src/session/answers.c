@@ -442,6 +442,7 @@ lk_answers_input(struct lk_core *core, struct lk_server *s, struct lk_span in)
     struct lk_span rest = in;
     if (s->tls_asked)
         return lk_server_login_answer(core, s, in);
+    s->heard_us = core->now.mono_us;
     s->seat.pool->stats.sent += in.n;
     while (rest.n > 0 && s->state != LK_SERVER_GONE) {
         struct lk_frame f;

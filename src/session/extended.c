@@ -385,7 +385,12 @@ lk_extended_execute(struct lk_core *core, struct lk_client *c, struct lk_span bo
         return LK_EXTENDED_NO_MEMORY;
     struct lk_watch *watch = p && p->watch ? lk_watch_copy(p->watch) : NULL;
     struct lk_error e;
-    if (lk_policy_refuses(c, watch, &e))
+    enum lk_verdict verdict = lk_policy_judge(core, c, watch, &e);
+    if (verdict == LK_VERDICT_WAIT) {
+        lk_watch_free(watch);
+        return LK_EXTENDED_HOLD;
+    }
+    if (verdict == LK_VERDICT_REFUSE)
         return lk_refuse_extended(core, s, LK_REFUSAL_NAME, &e, watch) ? LK_EXTENDED_DONE : LK_EXTENDED_NO_MEMORY;
     struct lk_reply *r = p && p->watch && !watch ? NULL : lk_replies_push(&s->replies, LK_REPLY_EXECUTE, LK_FOR_CLIENT);
     if (!r) {
@@ -393,8 +398,10 @@ lk_extended_execute(struct lk_core *core, struct lk_client *c, struct lk_span bo
         return LK_EXTENDED_NO_MEMORY;
     }
     s->reset_fresh = false;
-    if (watch)
+    if (watch) {
         watch->limited = m.max_rows > 0;
+        watch->sent_us = core->now.mono_us;
+    }
     r->watch = watch;
     r->analysis = a ? lk_analysis_ref(a) : NULL;
     if (gone)

@@ -89,20 +89,40 @@ owe(struct lk_core *core, struct lk_client *c, enum lk_reply_kind kind, struct l
     }
     r->analysis = a;
     r->watch = watch;
+    if (watch)
+        watch->sent_us = core->now.mono_us;
     return r;
 }
 
-/* May the Query or FunctionCall not be sent? Then it was refused; the watch is taken over. */
-static bool
-refuse(struct lk_core *core, struct lk_client *c, const struct lk_frame *f, struct lk_span there, struct lk_watch *watch)
+/* The message stays unread until the server has answered what is outstanding; a Flush sees to it that it does. */
+static enum outcome
+hold(struct lk_core *core, struct lk_client *c)
+{
+    static const uint8_t flush[] = {'H', 0, 0, 0, 4};
+    c->held = true;
+    c->end.paused = true;
+    if (c->server->replies.unsynced)
+        lk_step_send(core, &c->server->end, lk_span_make(flush, sizeof(flush)));
+    return NEED_MORE;
+}
+
+/* The policy's verdict on a Query or FunctionCall: refused or held it is not sent. */
+static enum lk_verdict
+judge(struct lk_core *core, struct lk_client *c, const struct lk_frame *f, struct lk_span there, struct lk_watch *watch)
 {
     struct lk_error e;
-    if (!lk_policy_refuses(c, watch, &e))
-        return false;
+    enum lk_verdict verdict = lk_policy_judge(core, c, watch, &e);
+    if (verdict == LK_VERDICT_SEND)
+        return verdict;
+    if (verdict == LK_VERDICT_WAIT) {
+        lk_watch_free(watch);
+        (void)hold(core, c);
+        return verdict;
+    }
     take(core, c, f, there, true);
     if (!lk_refuse_query(core, c->server, &e, watch))
         out_of_memory(core, c);
-    return true;
+    return verdict;
 }
 
 static enum outcome
@@ -123,8 +143,11 @@ on_query(struct lk_core *core, struct lk_client *c, const struct lk_frame *f, st
         if (a)
             watch = lk_watch_query(a, &failed);
     }
-    if (refuse(core, c, f, whole, watch)) {
+    enum lk_verdict verdict = judge(core, c, f, whole, watch);
+    if (verdict != LK_VERDICT_SEND) {
         lk_analysis_unref(a);
+        if (verdict == LK_VERDICT_WAIT)
+            return NEED_MORE;
         lk_client_set_unnamed(c, NULL);
         return DONE;
     }
@@ -165,9 +188,10 @@ on_fcall(struct lk_core *core, struct lk_client *c, const struct lk_frame *f, st
     (void)snprintf(text, sizeof(text), "FunctionCall_%u", m.oid);
     struct lk_analysis *a = lk_analysis_cache_get(core->analyses, lk_span_str(text), lk_forward_mode(core, c));
     struct lk_watch *watch = a ? lk_watch_fcall(m.oid, m.rest, m.argument_count, a->text, &failed) : NULL;
-    if (refuse(core, c, f, whole, watch)) {
+    enum lk_verdict verdict = judge(core, c, f, whole, watch);
+    if (verdict != LK_VERDICT_SEND) {
         lk_analysis_unref(a);
-        return DONE;
+        return verdict == LK_VERDICT_WAIT ? NEED_MORE : DONE;
     }
     c->server->reset_fresh = false;
     if (owe(core, c, LK_REPLY_FCALL, a, watch, failed || !a))
@@ -217,18 +241,6 @@ on_copy_end(struct lk_core *core, struct lk_client *c, const struct lk_frame *f,
     }
     take(core, c, f, whole, false);
     return DONE;
-}
-
-/* The message stays unread until the server has answered what is outstanding; a Flush sees to it that it does. */
-static enum outcome
-hold(struct lk_core *core, struct lk_client *c)
-{
-    static const uint8_t flush[] = {'H', 0, 0, 0, 4};
-    c->held = true;
-    c->end.paused = true;
-    if (c->server->replies.unsynced)
-        lk_step_send(core, &c->server->end, lk_span_make(flush, sizeof(flush)));
-    return NEED_MORE;
 }
 
 void

@@ -9,7 +9,7 @@ static bool
 keeps_waiting(const struct lk_server *s, struct lk_holders_wanted wanted)
 {
     const char *database = s->seat.pool->route.database;
-    return s->state == LK_SERVER_LINKED && s->ledger.count > 0 && (s->close_after || !wanted.closing) &&
+    return s->state == LK_SERVER_LINKED && lk_ledger_own(&s->ledger) > 0 && (s->close_after || !wanted.closing) &&
         (!wanted.database || strcmp(database, wanted.database) == 0);
 }
 

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "lock/policy.h"
+#include "session/pinned.h"
 #include "session/step.h"
 #include "session/tell.h"
 #include "wire/build.h"
@@ -26,13 +27,28 @@ explain(const struct lk_watch *watch, struct lk_error *e)
     lk_error_hint(e, "Use %s inside a transaction; or see advisory_lock_policy, a setting of the connection pooler.", instead);
 }
 
-bool
-lk_policy_refuses(const struct lk_client *c, const struct lk_watch *watch, struct lk_error *e)
+static bool
+probe_under_way(const struct lk_server *s)
 {
-    if (!watch || c->pool->route.advisory_lock_policy != LK_POLICY_REJECT || !lk_watch_takes(watch))
-        return false;
-    explain(watch, e);
-    return true;
+    for (uint32_t i = 0; i < s->replies.count; i++)
+        if (lk_replies_at(&s->replies, i)->purpose == LK_FOR_PROBE)
+            return true;
+    return false;
+}
+
+enum lk_verdict
+lk_policy_judge(const struct lk_core *core, const struct lk_client *c, const struct lk_watch *watch, struct lk_error *e)
+{
+    const struct lk_route *route = &c->pool->route;
+    if (!watch || !lk_watch_takes(watch))
+        return LK_VERDICT_SEND;
+    if (route->advisory_lock_policy == LK_POLICY_REJECT) {
+        explain(watch, e);
+        return LK_VERDICT_REFUSE;
+    }
+    if (route->advisory_max_pins > 0 && c->server->ledger.unsure && probe_under_way(c->server))
+        return LK_VERDICT_WAIT;
+    return lk_pinned_beyond(core, c, watch, e) ? LK_VERDICT_REFUSE : LK_VERDICT_SEND;
 }
 
 void

@@ -5,9 +5,15 @@
 
 #include "session/core.h"
 
-/* May the client's message not be sent? Then *e is what it is told (with LK_REFUSAL_NAME of session/refuse.h). `watch` NULL:
- * no touch, so never. */
-bool lk_policy_refuses(const struct lk_client *c, const struct lk_watch *watch, struct lk_error *e);
+enum lk_verdict {
+    LK_VERDICT_SEND,
+    LK_VERDICT_REFUSE, /* with LK_REFUSAL_NAME of session/refuse.h */
+    LK_VERDICT_WAIT,   /* what to do depends on a probe under way: to be asked again when it has answered */
+};
+
+/* What is to be done with the client's message. REFUSE: *e is what it is told. `watch` NULL: no touch. */
+enum lk_verdict lk_policy_judge(
+    const struct lk_core *core, const struct lk_client *c, const struct lk_watch *watch, struct lk_error *e);
 /* It was refused, and the client has been told. */
 void lk_policy_refused(struct lk_core *core, struct lk_server *s, const struct lk_watch *watch);
 /* A statement is complete, or its portal suspended: what it did goes to the ledger, and what is news to records and, with

@@ -88,6 +88,7 @@ struct lk_server {
     int local_port;
     char remote_addr[64];      /* as connected; "unix" */
     int64_t connect_wall_us, request_us, request_wall_us;
+    int64_t heard_us;          /* when it last said something */
     uint8_t status;            /* of the last ReadyForQuery: 'I', 'T', 'E' */
     enum lk_copy copy;
     struct lk_replies replies;

@@ -7,6 +7,7 @@
 #include "lock/policy.h"
 #include "session/evidence.h"
 #include "session/keyname.h"
+#include "session/pinned.h"
 #include "session/policy.h"
 #include "session/step.h"
 #include "sql/normalize.h"
@@ -14,16 +15,23 @@
 #define LEAKS_MAX 100u
 
 static struct lk_record *
-record_new(struct lk_core *core, const struct lk_server *s, enum lk_event event)
+record_of_pool(struct lk_core *core, const struct lk_route *route, const char *user, enum lk_event event)
 {
     static const char *const modes[] = {"session", "transaction", "statement"};
-    const struct lk_route *route = &s->seat.pool->route;
-    const struct lk_who *who = s->who;
     struct lk_record *r = lk_record_new(event, core->now);
     r->database = lk_mem_dup(route->database);
-    r->user = lk_mem_dup(who && who->user ? who->user : route->user);
+    r->user = lk_mem_dup(user);
     r->pool_mode = modes[route->mode];
     r->held_us = -1;
+    return r;
+}
+
+static struct lk_record *
+record_new(struct lk_core *core, const struct lk_server *s, enum lk_event event)
+{
+    const struct lk_route *route = &s->seat.pool->route;
+    const struct lk_who *who = s->who;
+    struct lk_record *r = record_of_pool(core, route, who && who->user ? who->user : route->user, event);
     if (who) {
         r->client.present = true;
         r->client.id = who->id;
@@ -91,6 +99,7 @@ unpin(struct lk_core *core, struct lk_server *s)
     r->held_us = core->now.mono_us - s->pinned_since.mono_us;
     s->locks_told = false;
     lk_effects_record(&core->effects, r);
+    lk_pinned_changed(core, s->seat.pool);
 }
 
 static void
@@ -202,6 +211,51 @@ lk_tell_pins(struct lk_core *core, struct lk_server *s)
         lk_log(LK_LOG_WARNING, "%s: holds the session lock %s: its server stays with it until it is unlocked"
             " (first time for this database and user)", lk_client_label(s->client), key);
     }
+    lk_pinned_changed(core, pool);
+}
+
+static struct lk_party
+party(const struct lk_server *s)
+{
+    return (struct lk_party){.present = true,
+        .client_id = s->who->id,
+        .addr = lk_mem_dup(s->who->addr),
+        .port = s->who->port,
+        .application_name = lk_mem_dup(s->who->application_name),
+        .pid = s->pid};
+}
+
+void
+lk_tell_pins_full(struct lk_core *core, const struct lk_pinned *n)
+{
+    const struct lk_held *held = lk_ledger_oldest(&n->oldest->ledger);
+    const struct lk_route *route = &n->oldest->seat.pool->route;
+    struct lk_record *r = record_of_pool(core, route, route->user, LK_EVENT_PINS_FULL);
+    set_held(core, n->oldest, r, held);
+    r->holder = party(n->oldest);
+    r->pinned = n->pinned;
+    r->waiting = n->waiting;
+    r->pool_size = (uint32_t)route->pool_size;
+    lk_effects_record(&core->effects, r);
+}
+
+void
+lk_tell_idle_hold(struct lk_core *core, struct lk_server *s)
+{
+    const struct lk_held *held = lk_ledger_idles(&s->ledger);
+    if (!held)
+        return;
+    struct lk_record *r = record_new(core, s, LK_EVENT_IDLE_HOLD);
+    set_held(core, s, r, held);
+    lk_effects_record(&core->effects, r);
+}
+
+void
+lk_tell_pin_timeout(struct lk_core *core, struct lk_server *s)
+{
+    struct lk_record *r = record_new(core, s, LK_EVENT_PIN_TIMEOUT);
+    set_held(core, s, r, lk_ledger_oldest(&s->ledger));
+    lk_effects_record(&core->effects, r);
 }
 
 void
@@ -231,12 +285,7 @@ find_holder(struct lk_core *core, const struct lk_server *s, const struct lk_wat
         if (out->present || !other->who || !h || h->left || strcmp(route->dbname, mine->dbname) != 0 ||
             strcmp(route->host, mine->host) != 0 || route->port != mine->port)
             continue;
-        *out = (struct lk_party){.present = true,
-            .client_id = other->who->id,
-            .addr = lk_mem_dup(other->who->addr),
-            .port = other->who->port,
-            .application_name = lk_mem_dup(other->who->application_name),
-            .pid = other->pid};
+        *out = party(other);
     }
 }
 

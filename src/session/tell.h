@@ -4,6 +4,8 @@
 
 #include "session/core.h"
 
+struct lk_pinned;
+
 /* One leak record for each held lock that was not left behind before, up to 100, then a summary; a record with no key if
  * nobody knows what is held. What the policy did to locks (RELEASED, OBSERVED) is told too. */
 void lk_tell_leaks(struct lk_core *core, struct lk_server *s, enum lk_reason reason, enum lk_action action);
@@ -16,6 +18,12 @@ void lk_tell_call(struct lk_core *core, struct lk_server *s, enum lk_event event
 /* The server said false to an unlock. */
 void lk_tell_unlock_failed(
     struct lk_core *core, struct lk_server *s, const struct lk_watch *w, const struct lk_watched_call *c);
+/* Pinned servers have come to be half of a pool. */
+void lk_tell_pins_full(struct lk_core *core, const struct lk_pinned *n);
+/* The client idles with locks: once for each that is held. */
+void lk_tell_idle_hold(struct lk_core *core, struct lk_server *s);
+/* The client is closed for idling with locks. */
+void lk_tell_pin_timeout(struct lk_core *core, struct lk_server *s);
 void lk_tell_hidden(struct lk_core *core, struct lk_server *s, const struct lk_held *held);
 
 #endif

@@ -8,6 +8,7 @@
 #include "session/errand.h"
 #include "session/evidence.h"
 #include "session/link.h"
+#include "session/pinned.h"
 #include "wire/build.h"
 
 #define CANCEL_AGAIN_US ((int64_t)200000)
@@ -33,26 +34,19 @@ static void
 wait_time_out(struct lk_core *core, struct lk_client *c)
 {
     struct lk_error e;
-    struct lk_pool *pool = c->pool;
-    const struct lk_server *oldest = NULL;
-    unsigned pinned = 0;
-    LK_LIST_EACH(&pool->seats[LK_SEAT_LINKED], struct lk_server, seat.node, s)
-    {
-        if (!(lk_server_pins(core, s) & LK_PIN_LOCKS))
-            continue;
-        pinned++;
-        if (!oldest || s->ledger.held[0].since.mono_us < oldest->ledger.held[0].since.mono_us)
-            oldest = s;
-    }
+    struct lk_pinned n = lk_pinned_count(core, c->pool);
     lk_error_set(&e, "08P01", "query_wait_timeout");
-    if (oldest) {
+    if (n.oldest) {
         char key[LK_KEY_TEXT];
-        lk_key_format(oldest->ledger.held[0].key, key);
+        const struct lk_held *held = lk_ledger_oldest(&n.oldest->ledger);
+        lk_key_format(held->key, key);
         lk_error_detail(&e,
-            "%u of the pool's %d servers are pinned by session locks; the oldest holder is client %" PRIu64
+            "%u of the pool's %d servers are pinned by session locks, %u wait for locks; the oldest holder is client %" PRIu64
             " (%s), with lock %s for %" PRId64 " s",
-            pinned, pool->route.pool_size, oldest->who->id, oldest->who->application_name, key,
-            (core->now.mono_us - oldest->ledger.held[0].since.mono_us) / LK_SECOND_US);
+            n.pinned, c->pool->route.pool_size, n.waiting, n.oldest->who->id, n.oldest->who->application_name, key,
+            (core->now.mono_us - held->since.mono_us) / LK_SECOND_US);
+    } else if (n.waiting > 0) {
+        lk_error_detail(&e, "%u of the pool's %d servers wait for session locks", n.waiting, c->pool->route.pool_size);
     }
     lk_client_fail(core, c, &e, LK_REASON_TIMEOUT);
 }
@@ -71,6 +65,8 @@ check_linked(struct lk_core *core, struct lk_client *c)
     const struct lk_user_settings *u = c->limits;
     int64_t transaction_us = user_limit(u ? u->transaction_timeout_us : -1, st->transaction_timeout_us);
     bool quiet = lk_replies_quiet(&s->replies);
+    if (lk_pinned_idle(core, c))
+        return;
     if (c->transaction_us && over(core, c->transaction_us, transaction_us))
         time_out(core, c, "transaction timeout");
     else if (!quiet && c->request_us && over(core, c->request_us, user_limit(u ? u->query_timeout_us : -1, st->query_timeout_us)))

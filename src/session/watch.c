@@ -193,6 +193,21 @@ lk_watch_taking_call(const struct lk_watch *w)
     return NULL;
 }
 
+const struct lk_watched_call *
+lk_watch_waiting_call(const struct lk_watch *w, bool *unknown)
+{
+    uint16_t first = 0;
+    for (uint16_t i = 0; i < w->statement && statement_at(w, i); i++)
+        first = (uint16_t)(first + statement_at(w, i)->call_count);
+    for (uint16_t i = first; i < w->call_count; i++)
+        if (w->calls[i].call->fn->op == LK_CALL_LOCK)
+            return &w->calls[i];
+    *unknown = false;
+    for (uint16_t i = w->statement; statement_at(w, i); i++)
+        *unknown |= !statement_at(w, i)->exact && statement_at(w, i)->finds & LK_FIND_LOCK;
+    return NULL;
+}
+
 bool
 lk_watch_wants_row(const struct lk_watch *w)
 {

@@ -22,6 +22,7 @@ struct lk_watch {
     struct lk_analysis *analysis; /* a reference; NULL for a FunctionCall */
     struct lk_call *fcall;        /* FunctionCall: its call; owned */
     struct lk_text *text;         /* a reference, for the ledger; may be NULL */
+    int64_t sent_us;              /* when its message was sent */
     uint16_t statement;           /* which statement of the text is being answered */
     bool limited;                 /* with a row limit: rows don't tell */
     bool types_bad;               /* RowDescription was not what the plan expects */
@@ -45,6 +46,9 @@ void lk_watch_free(struct lk_watch *w);
 bool lk_watch_takes(const struct lk_watch *w);
 /* Its first call of these; NULL: none is known one by one. */
 const struct lk_watched_call *lk_watch_taking_call(const struct lk_watch *w);
+
+/* Its call that waits for a lock, among those not answered yet; NULL: none is known. *unknown: there may be such a one. */
+const struct lk_watched_call *lk_watch_waiting_call(const struct lk_watch *w, bool *unknown);
 
 /* Does the next DataRow matter (so that it has to be seen whole)? */
 bool lk_watch_wants_row(const struct lk_watch *w);

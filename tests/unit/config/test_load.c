@@ -369,7 +369,6 @@ settings_are_judged_together(void **state)
         files_load_main(f, "leak_log_events = leak,leak_summary, hidden ,lost,pin,unpin,idle_hold,pin_timeout,"
                            "pins_full,unlock_failed,rewritten,rejected,released,observed,rewritten_lost,wait,"
                            "deadlock,lint"));
-    files_assert_warning(f, "lk.ini:3", "leak_log_events: idle_hold: this version writes no such records");
     files_assert_warning(f, "lk.ini:3", "leak_log_events: lint: this version writes no such records");
     assert_null(strstr(files_warnings(f), "events: unpin"));
     assert_non_null(
