@@ -1,6 +1,6 @@
 /* Logins of clients and to servers. The first byte chooses: messages of the input's own to an exchange or to a login;
- * or one against the other with a byte of what they say changed, which must never let anyone in. Then verifiers and
- * user lists. */
+ * or one against the other with a byte of what they say changed, which must never let anyone in, but for what is not
+ * chosen of the offer. Two that can bind the login must never do without. Then verifiers and user lists. */
 #include "fuzz.h"
 
 #include "auth/exchange.h"
@@ -136,16 +136,19 @@ against(struct lk_span *in)
     struct lk_exchange *x = lk_exchange_new(&r, &requests, &client, &why);
     struct lk_login *l = login_new(known);
     bool proved = false; /* the exchange had let the other in before anything was changed */
+    bool bound = false, both_bind = stored & known & 0x40, offer_changed = change.message == 0;
     while (client != LK_AUTH_FAILED && server == LK_AUTH_MORE && requests.len > 0) {
         server = lk_login_step(l, pass(&requests, &change), &answers, &why);
         requests.len = 0;
+        bound |= answers.len > LK_FRAME_HEAD && strcmp((char *)answers.data + LK_FRAME_HEAD, LK_SCRAM_PLUS) == 0;
         if (server == LK_AUTH_MORE && answers.len > 0)
             client = lk_exchange_step(x, pass(&answers, &change), &requests, &why);
         answers.len = 0;
         proved |= client == LK_AUTH_OK && !change.made;
     }
     bool right = r.secret && strcmp(r.secret, "pencil") != 0 ? r.secret == secrets[2] : r.secret != NULL;
-    MUST(client != LK_AUTH_OK || proved || !change.made);
+    MUST(client != LK_AUTH_OK || proved || !change.made || offer_changed);
+    MUST(client != LK_AUTH_OK || !both_bind || bound);
     MUST(client != LK_AUTH_OK || right || stored % LK_COUNT(secrets) == known % LK_COUNT(secrets));
     MUST(client != LK_AUTH_OK || !(stored & known & 0x40) || (stored & 0x20) == (known & 0x20));
     lk_exchange_free(x);
