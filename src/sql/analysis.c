@@ -98,7 +98,7 @@ lk_analysis_finish(struct lk_span sql, struct lk_sql_mode mode, const struct lk_
     a->refs = 1;
     a->text = text;
     read_words(a, f, sql, mode);
-    if (a->trust == LK_TRUST_ALWAYS || !lk_gate(sql))
+    if (a->trust == LK_TRUST_ALWAYS || (!f->executes && !lk_gate(sql)))
         return a;
     enum lk_unparsed why = why_not(mode, sql);
     if (why != LK_UNPARSED_NOT) {

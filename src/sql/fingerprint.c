@@ -31,6 +31,7 @@ struct pass {
     unsigned depth;
     unsigned lists_n;
     bool whole_strings; /* a DO */
+    bool executes;
     struct list lists[LK_FINGERPRINT_LISTS];
 };
 
@@ -133,6 +134,12 @@ list_word(uint64_t w, size_t n)
     return BEFORE_OTHER;
 }
 
+static inline bool
+is_execute(uint64_t w, size_t n)
+{
+    return n == 7 && w == (LETTERS4('e', 'x', 'e', 'c') | (LETTERS2('u', 't') | (uint64_t)'e' << 16) << 32);
+}
+
 /* NULL, TRUE and FALSE stand for constants where a list's item begins. */
 static inline bool
 constant_word(const struct pass *f, uint64_t w, size_t n)
@@ -159,6 +166,7 @@ add_word(struct pass *f, const struct lk_lexeme *t, const uint8_t *end)
     }
     mark(f, MARK_WORD, w);
     f->before = list_word(w, t->n);
+    f->executes = f->executes || is_execute(w, t->n);
 }
 
 static void
@@ -362,6 +370,7 @@ lk_fingerprint_make(struct lk_span sql, const struct lk_hash_key *key, struct lk
     f.key = key;
     f.s = sip_start(key);
     f.lists_n = 0;
+    f.executes = false;
     statement_end(&f);
     struct lk_lex lex = lk_lex_start(sql);
     struct lk_lexeme t;
@@ -387,4 +396,5 @@ lk_fingerprint_make(struct lk_span sql, const struct lk_hash_key *key, struct lk
     }
     statement_end(&f);
     out->hash = sip_finish(f.s);
+    out->executes = f.executes;
 }

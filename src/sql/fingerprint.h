@@ -15,6 +15,7 @@
 struct lk_fingerprint {
     uint64_t hash;
     bool single;               /* no ';' but at the end */
+    bool executes;             /* has the word EXECUTE, which may run a text that stands elsewhere */
     struct lk_verb_head first; /* of the first statement; borrows from the text */
 };
 

@@ -2,8 +2,6 @@
 
 #include <strings.h>
 
-#include "sql/lex.h"
-
 static const char WORD[] = "advisory";
 #define WORD_N (sizeof(WORD) - 1)
 #define WORD_V 2 /* v is the rarest of its letters */
@@ -34,28 +32,10 @@ has_unicode_name(struct lk_span s)
     return false;
 }
 
-static bool
-search(struct lk_span s)
+bool
+lk_gate(struct lk_span s)
 {
     return s.n > 0 && (has_word(s, 'v') || has_word(s, 'V') || has_unicode_name(s));
-}
-
-/* EXECUTE runs a text that stands elsewhere. */
-static bool
-executes(struct lk_span sql)
-{
-    struct lk_lex lex = lk_lex_start(sql);
-    struct lk_lexeme t;
-    do
-        (void)lk_lex_next(&lex, &t);
-    while (t.kind == LK_LEX_SELF && *t.p == ';');
-    return lk_lexeme_is(&t, "execute") && lk_lex_next(&lex, &t);
-}
-
-bool
-lk_gate(struct lk_span sql)
-{
-    return search(sql) || executes(sql);
 }
 
 static bool

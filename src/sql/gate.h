@@ -1,4 +1,5 @@
-/* The gate: does a text deserve a parse? Case-insensitive "advisory", or U&", or EXECUTE as first word. */
+/* The gate: does a text deserve a parse? Case-insensitive "advisory", or U&". (Those with the word EXECUTE do, too:
+ * sql/fingerprint.h.) */
 #ifndef LK_SQL_GATE_H
 #define LK_SQL_GATE_H
 

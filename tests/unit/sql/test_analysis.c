@@ -162,6 +162,30 @@ a_plan_is_there_only_for_touches(void **state)
 }
 
 static void
+only_what_runs_a_prepared_statement_is_a_touch_for_the_word_execute(void **state)
+{
+    static const struct {
+        const char *sql;
+        bool touch;
+    } rows[] = {
+        {"execute p(1)", true},
+        {"begin; execute p; commit", true},
+        {"explain (analyze) execute p", true},
+        {"create table t as execute p", true},
+        {"explain execute p", false},
+        {"grant execute on function f() to public", false},
+        {"create trigger t after insert on a execute function f()", false},
+        {"select execute from t", false},
+    };
+    for (size_t i = 0; i < LK_COUNT(rows); i++) {
+        struct lk_analysis *a = analyse(rows[i].sql, SAFE);
+        if ((a->plan != NULL) != rows[i].touch)
+            fail_msg("%s", rows[i].sql);
+        lk_analysis_unref(a);
+    }
+}
+
+static void
 long_texts_are_searched_and_never_trusted(void **state)
 {
     size_t n = LK_SQL_TEXT_MAX + 100;
@@ -202,6 +226,7 @@ main(void)
         cmocka_unit_test(single_means_no_semicolon_but_at_the_end),
         cmocka_unit_test(doubtful_settings_never_trust_and_do_not_parse),
         cmocka_unit_test(a_plan_is_there_only_for_touches),
+        cmocka_unit_test(only_what_runs_a_prepared_statement_is_a_touch_for_the_word_execute),
         cmocka_unit_test(long_texts_are_searched_and_never_trusted),
         cmocka_unit_test(an_analysis_lives_as_long_as_a_reference),
     };

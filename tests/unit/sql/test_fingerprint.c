@@ -135,6 +135,35 @@ lists_deeper_than_kept_are_read_without_collapsing(void **state)
     assert_true(fingerprint(c) == fingerprint(d));
 }
 
+static void
+the_word_execute_is_seen_wherever_it_stands(void **state)
+{
+    static const struct {
+        const char *sql;
+        bool executes;
+    } rows[] = {
+        {"EXECUTE p", true},
+        {" -- c\n /* x /* y **/ */;\r\n execute\tp(1)", true},
+        {"select 1; Execute p", true},
+        {"explain analyze execute/**/p", true},
+        {"grant execute on function f to x", true},
+        {"/* execute p */ select 1 -- execute p", false},
+        {"executed p", false},
+        {"execute_ p", false},
+        {"execute\xc3\xa9 p", false},
+        {"exec ute p", false},
+        {"\"execute\" p", false},
+        {"select 'execute p'", false},
+        {"", false},
+    };
+    for (size_t i = 0; i < LK_COUNT(rows); i++) {
+        struct lk_fingerprint f;
+        lk_fingerprint_make(lk_span_str(rows[i].sql), &KEY, &f);
+        if (f.executes != rows[i].executes)
+            fail_msg("%s", rows[i].sql);
+    }
+}
+
 int
 main(void)
 {
@@ -143,6 +172,7 @@ main(void)
         cmocka_unit_test(texts_that_do_something_else_differ),
         cmocka_unit_test(another_key_gives_another_fingerprint),
         cmocka_unit_test(lists_deeper_than_kept_are_read_without_collapsing),
+        cmocka_unit_test(the_word_execute_is_seen_wherever_it_stands),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
