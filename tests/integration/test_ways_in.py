@@ -7,11 +7,13 @@ import psycopg
 import pytest
 
 import certs as tls
+from harness import PASSWORDS
 from rawpg import scram_secret
 
 ME = pwd.getpwuid(os.geteuid()).pw_name
 RIGHT = {"password": "open sesame"}
 WRONG = {"password": "open barley"}
+KNOWN = {"user": "u_scram", "password": PASSWORDS["u_scram"]}  # to PostgreSQL alone
 WORK = "begin; select current_user; commit; select pg_advisory_lock(880031); select pg_advisory_unlock(880031)"
 
 
@@ -44,7 +46,7 @@ def by_psycopg(daemon, **way):
 
 TLS = {"sslmode": "require"}
 BOUND = dict(TLS, channel_binding="require")
-WAYS = {  # settings, rules of HBA; what is common to right and wrong, what is right, what is wrong; what the wrong is told
+WAYS = {  # settings, rules of HBA; what right and wrong have in common, what each shows, what the wrong one is told
     "plain": ({"auth_type": "plain"}, None, {}, RIGHT, WRONG, "password authentication failed"),
     "md5": ({"auth_type": "md5"}, None, {}, RIGHT, WRONG, "password authentication failed"),
     "scram": ({"auth_type": "scram-sha-256"}, None, {}, RIGHT, WRONG, "SASL authentication failed"),
@@ -52,6 +54,10 @@ WAYS = {  # settings, rules of HBA; what is common to right and wrong, what is r
     "cert": ({"auth_type": "cert", "client_tls_sslmode": "verify-full"}, None, TLS, "app", "other", "certificate auth"),
     "hba scram": ({}, "hostssl app app 127.0.0.1/32 scram-sha-256", BOUND, RIGHT, WRONG, "SASL authentication failed"),
     "hba cert": ({"client_tls_sslmode": "verify-ca"}, "hostssl app app all cert", TLS, "app", "other", "certificate auth"),
+    "auth_query": ({"auth_type": "md5", "auth_user": "postgres"}, None, {}, KNOWN, dict(KNOWN, **WRONG),
+                   "SASL authentication failed"),
+    "hba auth_query": ({"auth_user": "postgres"}, "hostssl app u_scram all scram-sha-256", BOUND,
+                       KNOWN, dict(KNOWN, **WRONG), "SASL authentication failed"),
     "hba peer": ({}, "local app app peer map=me", None, {"user": "app"}, {"user": "other"}, "login rejected"),
 }
 
@@ -60,9 +66,9 @@ WAYS = {  # settings, rules of HBA; what is common to right and wrong, what is r
 @pytest.mark.parametrize("way", WAYS)
 def test_who_proves_to_be_the_user_works_as_it(lk, certs, way, work):
     settings, rules, common, right, wrong, told = WAYS[way]
-    given = dict(certs.settings("client", "server", "ca", sslmode="prefer"), auth_type="hba")
+    ours = dict(certs.settings("client", "server", "ca", sslmode="prefer"), auth_type="hba")
     secret = scram_secret("open sesame") if "scram" in way else "open sesame"
-    daemon = lk(dict(given, **settings), userlist={"app": secret}, start=False)
+    daemon = lk(dict(ours, **settings), userlist={"app": secret}, start=False)
     if rules:
         paths = [os.path.join(daemon.dir, name) for name in ("hba.conf", "ident.conf")]
         for path, text in zip(paths, (rules + "\n", "me %s app\n" % ME)):
@@ -72,6 +78,7 @@ def test_who_proves_to_be_the_user_works_as_it(lk, certs, way, work):
     if common is None:
         common = {"host": daemon.dir}
     shown = [who if isinstance(who, dict) else certs.of_client(who) for who in (right, wrong)]
-    assert work(daemon, **dict({"user": "app"}, **common, **shown[0])) == "app"
-    assert told in work(daemon, **dict({"user": "app"}, **common, **shown[1]))
+    given, wrongly = [dict({"user": "app"}, **dict(common, **who)) for who in shown]
+    assert work(daemon, **given) == given["user"]
+    assert told in work(daemon, **wrongly)
     assert daemon.alive()
