@@ -115,6 +115,7 @@ CONSOLE = {
                "their queries",
     "ADVISORY_LOCKS": "locks that clients hold through this process, and lock calls that are not answered yet",
     "PINS": "servers that stay with their client for locks, since when and for which statement",
+    "LOCK_STATEMENTS": "statements that take session locks: how often, how long, and how that is known",
     "LEAKS": "the last 1,000 records of leaked, hidden and lost locks",
     "MEM": "pools, servers and clients",
     "SET": "holds until the next RELOAD",

@@ -27,6 +27,10 @@
     {                                                                                                                  \
         name, LK_COLUMN_NUMERIC, LK_MERGE_ADD                                                                          \
     }
+#define ADDED(name)                                                                                                    \
+    {                                                                                                                  \
+        name, LK_COLUMN_INT8, LK_MERGE_ADD                                                                             \
+    }
 #define KEY(name)                                                                                                      \
     {                                                                                                                  \
         name, LK_COLUMN_TEXT, LK_MERGE_KEY                                                                             \
@@ -247,6 +251,24 @@ static const struct lk_column leaks[] = {
     TEXT("query"),
 };
 
+/* As workers count; the mean is made of what they add up to. */
+#define LOCK_STATEMENT_HEAD                                                                                            \
+    KEY("database"), KEY("fingerprint"), TEXT("state"), TEXT("why"), ADDED("executions"), ADDED("locks"),              \
+        ADDED("failed_tries"), ADDED("leaks"), ADDED("refused")
+static const struct lk_column lock_statement_counts[] = {
+    LOCK_STATEMENT_HEAD,
+    ADDED("holds"),
+    ADDED("held_us"),
+    {"longest_us", LK_COLUMN_INT8, LK_MERGE_MAX},
+    TEXT("statement"),
+};
+static const struct lk_column lock_statements[] = {
+    LOCK_STATEMENT_HEAD,
+    INT8("mean_hold_ms"),
+    INT8("longest_hold_ms"),
+    TEXT("statement"),
+};
+
 #define COLUMNS(array) .columns = (array), .column_count = LK_COUNT(array)
 #define FROM_STATS(made_by)                                                                                            \
     .everywhere = true, .collect = lk_show_stats, .raw_columns = stats, .raw_count = LK_COUNT(stats),                  \
@@ -289,6 +311,13 @@ static const struct lk_view views[] = {
     {.name = "ADVISORY_LOCKS", COLUMNS(advisory_locks), .everywhere = true, .collect = lk_show_advisory_locks},
     {.name = "LEAKS", COLUMNS(leaks), .collect = lk_show_leaks},
     {.name = "PINS", COLUMNS(pins), .everywhere = true, .collect = lk_show_pins},
+    {.name = "LOCK_STATEMENTS",
+        COLUMNS(lock_statements),
+        .everywhere = true,
+        .collect = lk_show_lock_statements,
+        .raw_columns = lock_statement_counts,
+        .raw_count = LK_COUNT(lock_statement_counts),
+        .finish = lk_show_lock_statements_finish},
 };
 
 const struct lk_view *

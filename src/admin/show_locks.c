@@ -1,5 +1,7 @@
 #include "admin/views.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "session/keyname.h"
@@ -262,4 +264,58 @@ lk_show_leaks(struct lk_table *t, const struct lk_show *from)
 {
     if (from->journal)
         lk_journal_recent(from->journal, add_leak, t);
+}
+
+struct statement_rows {
+    struct lk_table *table;
+    struct statements shown;
+};
+
+static void
+add_lock_statement(void *context, const struct lk_lock_statement *s)
+{
+    struct statement_rows *rows = context;
+    struct lk_table *t = rows->table;
+    char fingerprint[17];
+    (void)snprintf(fingerprint, sizeof(fingerprint), "%016" PRIx64, s->fingerprint);
+    lk_table_add(t, s->database);
+    lk_table_add(t, fingerprint);
+    lk_table_add(t, s->why == LK_WHY_BLAMED ? "suspect" : "touch");
+    lk_table_add(t, lk_statement_why_name(s->why));
+    lk_table_add_uint(t, s->executions);
+    lk_table_add_uint(t, s->locks);
+    lk_table_add_uint(t, s->failed_tries);
+    lk_table_add_uint(t, s->leaks);
+    lk_table_add_uint(t, s->refused);
+    lk_table_add_uint(t, s->holds);
+    lk_table_add_int(t, s->held_us);
+    lk_table_add_int(t, s->longest_us);
+    add_statement(t, &rows->shown, s->text);
+}
+
+void
+lk_show_lock_statements(struct lk_table *t, const struct lk_show *from)
+{
+    struct statement_rows rows = {t, statements_begin(from->core)};
+    lk_statements_each(from->core->lock_statements, add_lock_statement, &rows);
+    free(rows.shown.normalized);
+}
+
+void
+lk_show_lock_statements_finish(struct lk_table *answer, const struct lk_table *merged)
+{
+    enum { REFUSED = 8, HOLDS, HELD, LONGEST, STATEMENT };
+    for (size_t row = 0; row < merged->row_count; row++) {
+        uint64_t holds = lk_table_uint(merged, row, HOLDS);
+        for (size_t c = 0; c <= REFUSED; c++)
+            lk_table_add(answer, lk_table_cell(merged, row, c));
+        if (holds > 0) {
+            lk_table_add_uint(answer, lk_table_uint(merged, row, HELD) / holds / 1000);
+            lk_table_add_uint(answer, lk_table_uint(merged, row, LONGEST) / 1000);
+        } else {
+            lk_table_add(answer, NULL);
+            lk_table_add(answer, NULL);
+        }
+        lk_table_add(answer, lk_table_cell(merged, row, STATEMENT));
+    }
 }

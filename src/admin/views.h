@@ -36,6 +36,8 @@ void lk_show_totals_finish(struct lk_table *answer, const struct lk_table *merge
 /* show_locks.c */
 void lk_show_advisory_locks(struct lk_table *t, const struct lk_show *from);
 void lk_show_pins(struct lk_table *t, const struct lk_show *from);
+void lk_show_lock_statements(struct lk_table *t, const struct lk_show *from);
+void lk_show_lock_statements_finish(struct lk_table *answer, const struct lk_table *merged);
 /* Has it a lock call that waits, or has not been answered yet? */
 bool lk_show_waits(const struct lk_server *s);
 void lk_show_leaks(struct lk_table *t, const struct lk_show *from);

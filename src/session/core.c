@@ -59,6 +59,7 @@ lk_core_new(struct lk_shared *shared, uint32_t worker, struct lk_settings *setti
         lk_list_init(&core->dead[i]);
     core->analyses = lk_analysis_cache_new(ANALYSES_BYTES, shared->hash_key);
     core->trust = lk_trust_new(LK_TRUST_MAX);
+    core->lock_statements = lk_statements_new(LK_STATEMENTS_MAX);
     read_extra_params(core, settings->track_extra_parameters);
     return core;
 }
@@ -88,6 +89,7 @@ lk_core_free(struct lk_core *core)
     lk_secrets_free(core);
     lk_analysis_cache_free(core->analyses);
     lk_trust_free(core->trust);
+    lk_statements_free(core->lock_statements);
     lk_params_tidy(core, true);
     for (unsigned i = LK_PARAM_FIXED; i < core->param_count; i++)
         free((void *)(uintptr_t)core->extra_params[i - LK_PARAM_FIXED]);

@@ -6,6 +6,7 @@
 
 #include "auth/users.h"
 #include "config/settings.h"
+#include "lock/statements.h"
 #include "lock/trust.h"
 #include "pool/pool.h"
 #include "session/client.h"
@@ -66,6 +67,7 @@ struct lk_core {
     struct lk_client *keys;       /* uthash by cancel key */
     struct lk_analysis_cache *analyses;
     struct lk_trust *trust;
+    struct lk_statements *lock_statements; /* written in session/holds.c */
     struct lk_statement *statements; /* uthash */
     struct lk_interned *interned;    /* uthash: parameter values */
     struct lk_lookup *lookups;       /* uthash: secrets that auth_query found */

@@ -1,6 +1,7 @@
 #include "session/evidence.h"
 
 #include "lock/policy.h"
+#include "session/holds.h"
 #include "session/step.h"
 
 static void
@@ -74,6 +75,8 @@ judge(struct lk_core *core, struct lk_server *s, struct lk_suspect x, bool alone
         lk_ledger_doubt(&s->ledger, LK_UNSURE_HIDDEN);
     }
     s->run.blamed |= trusted == LK_TRUST_BLAMED;
+    if (trusted != LK_TRUST_UNKNOWN)
+        lk_holds_suspected(core, s, x.text);
     accuse(&s->run, x);
 }
 
@@ -97,6 +100,7 @@ lk_evidence_ran(struct lk_core *core, struct lk_server *s, const struct lk_reply
         lk_ledger_doubt(&s->ledger, LK_UNSURE_TOUCH);
     if (!a || a->plan || r->watch) {
         x.touch = true;
+        lk_holds_touched(core, s, a ? x.text : r->watch ? r->watch->text : NULL, a ? a->plan : NULL);
         if (s->ledger.unsure)
             accuse(run, x);
         else
@@ -201,9 +205,10 @@ lk_evidence_probed(struct lk_core *core, struct lk_server *s, uint32_t found, ui
         const struct lk_suspect *x = &run->suspects[i];
         if (x->fingerprint == 0)
             continue;
-        if (hidden)
+        if (hidden) {
             lk_trust_blame(core->trust, scope, x->fingerprint, run->suspect_count == 1);
-        else if (!changed && x->tenths > 0 && !x->touch)
+            lk_holds_blamed(core, s, x->text, run->suspect_count == 1);
+        } else if (!changed && x->tenths > 0 && !x->touch)
             lk_trust_evidence(core->trust, scope, x->fingerprint, x->alone, x->tenths);
     }
     lk_evidence_reset(s);

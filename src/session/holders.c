@@ -36,8 +36,8 @@ add_holder(struct lk_buf *out, const struct lk_server *s)
     lk_buf_add(out, " (", 2);
     add_name(out, who->application_name);
     lk_buf_add_format(out, ") holds %s", key);
-    if (s->ledger.count > 1)
-        lk_buf_add_format(out, " and %" PRIu32 " more", s->ledger.count - 1);
+    if (lk_ledger_own(&s->ledger) > 1)
+        lk_buf_add_format(out, " and %" PRIu32 " more", lk_ledger_own(&s->ledger) - 1);
     lk_buf_add_format(out, " since %s\n", since);
 }
 

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "lock/policy.h"
+#include "session/holds.h"
 #include "session/pinned.h"
 #include "session/step.h"
 #include "session/tell.h"
@@ -57,6 +58,7 @@ lk_policy_refused(struct lk_core *core, struct lk_server *s, const struct lk_wat
     if (!watch)
         return;
     s->seat.pool->locks.rejected++;
+    lk_holds_refused(core, s, watch->text);
     lk_tell_call(core, s, LK_EVENT_REJECTED, watch);
 }
 

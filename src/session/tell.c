@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "lock/policy.h"
 #include "session/evidence.h"
+#include "session/holds.h"
 #include "session/keyname.h"
 #include "session/pinned.h"
 #include "session/policy.h"
@@ -153,6 +154,7 @@ lk_tell_leaks(struct lk_core *core, struct lk_server *s, enum lk_reason reason, 
         r->reason = reason;
         r->action = action;
         lk_effects_record(&core->effects, r);
+        lk_holds_leaked(core, s, l->held[i].text);
         if (reason == LK_REASON_TRANSACTION_END)
             let_go(core, s, &l->held[i]);
         told++;

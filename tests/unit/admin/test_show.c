@@ -111,6 +111,9 @@ columns_are_those_of_pgbouncer_with_ours_behind(void **state)
     assert_columns("DNS_HOSTS", "hostname:25, ttl:20, addrs:25");
     assert_columns("DNS_ZONES", "zonename:25, serial:20, count:23");
     assert_columns("PEERS", "peer_id:23, host:25, port:23, pool_size:23");
+    assert_columns("LOCK_STATEMENTS",
+        "database:25, fingerprint:25, state:25, why:25, executions:20, locks:20, failed_tries:20, leaks:20, refused:20, "
+        "mean_hold_ms:20, longest_hold_ms:20, statement:25");
     assert_columns("PEER_POOLS",
         "peer_id:23, cl_active_cancel_req:23, cl_waiting_cancel_req:23, sv_active_cancel:23, sv_login:23");
 }
