@@ -9,81 +9,12 @@
 
 #include "base/mem.h"
 #include "sql/recognise.h"
+#include "unit/sql/describe.h"
 
 struct row {
     const char *sql;
     const char *plan;
 };
-
-static const char *
-type_name(uint32_t oid)
-{
-    switch (oid) {
-    case LK_TYPE_BOOL:
-        return "bool";
-    case LK_TYPE_INT8:
-        return "int8";
-    case LK_TYPE_INT4:
-        return "int4";
-    case LK_TYPE_INT2:
-        return "int2";
-    case LK_TYPE_TEXT:
-        return "text";
-    case LK_TYPE_VOID:
-        return "void";
-    default:
-        return "?";
-    }
-}
-
-static void
-put(char *out, size_t room, const char *format, ...)
-{
-    size_t n = strlen(out);
-    va_list args;
-    va_start(args, format);
-    vsnprintf(out + n, room - n, format, args);
-    va_end(args);
-}
-
-static void
-put_part(char *out, size_t room, const struct lk_part *p)
-{
-    if (p->source == LK_PART_NULL)
-        put(out, room, "null");
-    else if (p->source == LK_PART_CONSTANT)
-        put(out, room, "%lld", (long long)p->constant);
-    else
-        put(out, room, p->cast_type ? "$%u:%s" : "$%u", p->param, type_name(p->cast_type));
-}
-
-/* exact/COLUMNS COLUMN:FUNCTION(KEYS):TYPE … | unsure | - for each statement, joined by ';'; "none" and "unparsed". */
-static void
-describe(const struct lk_plan *plan, char *out, size_t room)
-{
-    out[0] = 0;
-    if (!plan) {
-        put(out, room, "none");
-        return;
-    }
-    if (plan->count == 0)
-        put(out, room, "unparsed");
-    for (size_t i = 0; i < plan->count; i++) {
-        const struct lk_plan_statement *s = &plan->statements[i];
-        put(out, room, "%s%s", i > 0 ? "; " : "", !lk_plan_touches(s) ? "-" : s->exact ? "exact" : "unsure");
-        if (s->exact)
-            put(out, room, "/%u", s->columns);
-        for (size_t j = 0; j < s->call_count; j++) {
-            const struct lk_call *c = &s->calls[j];
-            put(out, room, " %u:%s(", c->column, c->fn->name);
-            for (size_t k = 0; k < (size_t)c->space; k++) {
-                put(out, room, k > 0 ? "," : "");
-                put_part(out, room, &c->part[k]);
-            }
-            put(out, room, "):%s", type_name(c->result_type));
-        }
-    }
-}
 
 static void
 check_rows(const struct row *rows, size_t n)
@@ -432,6 +363,42 @@ texts_of_many_tokens_are_not_parsed(void **state)
     }
 }
 
+/* The deepest texts that are parsed: the stack must hold them. */
+static void
+texts_nested_as_deep_as_tokens_allow_are_parsed(void **state)
+{
+    static const struct {
+        const char *open, *inner, *close;
+        size_t n;
+        const char *plan;
+    } rows[] = {
+        {"(", "1", ")", 240, "exact/1 0:pg_advisory_lock(1):void"},
+        {"(select ", "1", ")", 160, "unsure"},
+        {"(case when true then ", "1", " end)", 70, "unsure"},
+        {"- ", "1", "", 480, "exact/1 0:pg_advisory_lock(1):void"},
+        {"", "1", "::int8", 160, "exact/1 0:pg_advisory_lock(1):void"},
+        {"", "1", " + 1", 240, "unsure"},
+        {"array[", "1", "]", 160, "unsure"},
+        {"f(", "1", ")", 160, "unsure"},
+        {"(select * from ", "t", " x)", 80, "unsure"},
+        {"(with a as ", "(select 1)", " table a)", 60, "unsure"},
+    };
+    for (size_t i = 0; i < LK_COUNT(rows); i++) {
+        char sql[8192] = "select pg_advisory_lock(", got[256];
+        for (size_t k = 0; k < rows[i].n; k++)
+            put(sql, sizeof(sql), "%s", rows[i].open);
+        put(sql, sizeof(sql), "%s", rows[i].inner);
+        for (size_t k = 0; k < rows[i].n; k++)
+            put(sql, sizeof(sql), "%s", rows[i].close);
+        put(sql, sizeof(sql), ")");
+        struct lk_plan *plan = lk_recognise(lk_span_str(sql)).plan;
+        describe(plan, got, sizeof(got));
+        if (strcmp(got, rows[i].plan) != 0)
+            fail_msg("%s\n  gave     %s\n  expected %s", sql, got, rows[i].plan);
+        lk_plan_free(plan);
+    }
+}
+
 static void
 a_text_with_a_nul_inside_is_not_parsed(void **state)
 {
@@ -484,6 +451,7 @@ main(void)
         cmocka_unit_test(each_statement_of_a_text_has_its_own_plan),
         cmocka_unit_test(what_cannot_be_parsed_is_one_unsure_touch),
         cmocka_unit_test(texts_of_many_tokens_are_not_parsed),
+        cmocka_unit_test(texts_nested_as_deep_as_tokens_allow_are_parsed),
         cmocka_unit_test(a_text_with_a_nul_inside_is_not_parsed),
         cmocka_unit_test(threads_parse_at_the_same_time),
     };
