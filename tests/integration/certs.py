@@ -37,10 +37,10 @@ class Certs:
             os.chmod(path, 0o600)
             os.chown(path, owner().pw_uid, owner().pw_gid)
 
-    def authority(self, name, kind="ec"):
+    def authority(self, name, kind="ec", *more):
         of_kind = ("-pkeyopt", "ec_paramgen_curve:P-256") if kind == "ec" else ()
         self.openssl("req", "-x509", "-newkey", kind, *of_kind, "-nodes", "-days", "30", "-subj", "/CN=" + name,
-                     "-keyout", name + ".key", "-out", name + ".crt")
+                     "-keyout", name + ".key", "-out", name + ".crt", *more)
         self.own(name)
 
     def sign(self, name, by, common_name, names=None, digest="sha256"):

@@ -24,7 +24,10 @@ HEAD = "p=tls-server-end-point,,"
 
 @pytest.fixture(scope="module")
 def certs(folder):
-    return tls.Certs(folder)
+    made = tls.Certs(folder)
+    made.authority("rsa", "rsa:2048", "-sha512")
+    made.authority("pss", "rsa:2048", "-sha384", "-sigopt", "rsa_padding_mode:pss")
+    return made
 
 
 @pytest.fixture(scope="module")
@@ -123,7 +126,7 @@ SECRETS = {"plaintext": PASSWORD, "scram": scram_secret(PASSWORD)}
 
 
 @pytest.mark.parametrize("kind", SECRETS)
-@pytest.mark.parametrize("name", ["server", "sha384"])
+@pytest.mark.parametrize("name", ["server", "sha384", "rsa", "pss"])
 def test_libpq_gets_the_binding_that_it_requires(lk, pg, certs, kind, name):
     daemon = daemon_of(lk, certs, pg, name, SECRETS[kind], user="app")
     assert who(bound(daemon)) == "app"
