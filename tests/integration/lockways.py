@@ -214,6 +214,9 @@ way("a cursor", TEXT, "begin", "declare c cursor for select pg_advisory_lock(KEY
 way("a cursor WITH HOLD", TEXT, "declare held_KEY cursor with hold for select pg_advisory_lock(KEY)", "close held_KEY")
 way("PREPARE and EXECUTE", TEXT, "prepare p_KEY(bigint) as select pg_advisory_lock($1); execute p_KEY(KEY); deallocate p_KEY")
 way("EXECUTE alone", TEXT, "begin", "prepare p_KEY as select take(KEY)", "execute p_KEY", "deallocate p_KEY", "commit")
+way("EXPLAIN ANALYZE EXECUTE", TEXT, "prepare p_KEY as select take(KEY); explain analyze execute p_KEY; deallocate p_KEY")
+way("CREATE TABLE AS EXECUTE", TEXT, "drop table if exists made_KEY; prepare p_KEY as select got(KEY); "
+    "create table made_KEY as execute p_KEY; deallocate p_KEY")
 way("an argument of EXECUTE", TEXT, "prepare p_KEY(bool) as select $1; execute p_KEY(pg_try_advisory_lock(KEY)); deallocate p_KEY")
 way("a DO block", TEXT, "do $$ begin perform pg_advisory_lock(KEY); end $$")
 way("a DO block that commits", TEXT, "do $$ begin perform pg_advisory_lock(KEY); commit; perform 1; rollback; end $$")
@@ -226,9 +229,6 @@ way("a text of more than 256 KB", TEXT, "select pg_advisory_lock(KEY) /* %s */" 
 way("a text of more than 500 tokens", TEXT, "select pg_try_advisory_lock(KEY)" + ", 1" * 600)
 # --- nothing shows it
 
-way("EXPLAIN ANALYZE EXECUTE", TRUST, "prepare p_KEY as select take(KEY); explain analyze execute p_KEY; deallocate p_KEY")
-way("CREATE TABLE AS EXECUTE", TRUST, "drop table if exists made_KEY; prepare p_KEY as select got(KEY); "
-    "create table made_KEY as execute p_KEY; deallocate p_KEY")
 way("a temporary function", TRUST, "begin", "create or replace function pg_temp.take_KEY() returns void language sql as "
     "$$ select pg_advisory_lock(KEY) $$", "select pg_temp.take_KEY()", "commit")
 way("a function", TRUST, "select take(KEY)")
