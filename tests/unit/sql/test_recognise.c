@@ -21,9 +21,9 @@ check_rows(const struct row *rows, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         char got[1024];
-        struct lk_plan *plan = lk_recognise(lk_span_str(rows[i].sql)).plan;
-        describe(plan, got, sizeof(got));
-        lk_plan_free(plan);
+        struct lk_recognised r = lk_recognise(lk_span_str(rows[i].sql));
+        describe(r.plan, got, sizeof(got));
+        lk_recognised_clear(&r);
         if (strcmp(got, rows[i].plan) != 0)
             fail_msg("%s\n  gave     %s\n  expected %s", rows[i].sql, got, rows[i].plan);
     }
