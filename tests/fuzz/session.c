@@ -346,6 +346,9 @@ operate(struct scene *s)
     case 4:
         lk_core_stop(core, what & 0x40 ? LK_CORE_WAIT_FOR_CLIENTS : LK_CORE_WAIT_FOR_SERVERS, s->w->now);
         break;
+    case 5:
+        lk_core_suspend(core);
+        break;
     default:
         lk_core_resume(core, database, s->w->now);
     }
