@@ -10,8 +10,9 @@
 /* What leak_log_events may name: events that are written (lock/record.h), and those that belong to options without
  * effect so far. */
 static const char *const events[] = {"all", "leak", "leak_summary", "hidden", "lost", "pin", "unpin", "idle_hold",
-    "pin_timeout", "pins_full", "unlock_failed", "rejected", "released", "observed"};
-static const char *const unwritten_events[] = {"rewritten", "rewritten_lost", "wait", "deadlock", "lint"};
+    "pin_timeout", "pins_full", "unlock_failed", "rejected", "released", "observed", "rewritten",
+    "rewritten_lost"};
+static const char *const unwritten_events[] = {"wait", "deadlock", "lint"};
 
 struct check {
     const struct lk_settings *s;

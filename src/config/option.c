@@ -187,9 +187,9 @@ const struct lk_option lk_options[] = {
     STRING(user, NULL, RESTART, "user to become when started as root"),
     INT(verbose, NULL, 0, MOST, NONE, "how much to log: 0, or 1 and more for debugging"),
 
-    ENUM(advisory_lock_policy, "pin", lk_words_lock_policy, LK_WORDS_REFUSED_LOCK_POLICY, LOCKS,
+    ENUM(advisory_lock_policy, "pin", lk_words_lock_policy, NULL, LOCKS,
         "what becomes of a client's server at the end of a transaction that left advisory locks"),
-    ENUM(advisory_rewrite_fallback, "pin", lk_words_rewrite_fallback, NULL, LOCKS | INERT,
+    ENUM(advisory_rewrite_fallback, "pin", lk_words_rewrite_fallback, NULL, LOCKS,
         "what rewrite does where it may not"),
     ENUM(advisory_unlock_all, "always", lk_words_unlock_all, NULL, LOCKS,
         "when a released server is reset: always, or (tracked) unless nothing speaks for locks; tracked can miss a "

@@ -8,7 +8,4 @@ extern const char *const lk_words_lock_policy[];      /* enum lk_policy */
 extern const char *const lk_words_rewrite_fallback[]; /* 0 pin, 1 reject */
 extern const char *const lk_words_unlock_all[];       /* enum lk_unlock_all */
 
-/* Those that this version refuses, as a list. */
-#define LK_WORDS_REFUSED_LOCK_POLICY "rewrite"
-
 #endif

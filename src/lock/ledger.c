@@ -123,6 +123,14 @@ lk_ledger_unlock_all(struct lk_ledger *l)
 }
 
 void
+lk_ledger_nest(struct lk_ledger *l, struct lk_key key, enum lk_lock_mode mode)
+{
+    struct lk_held *h = find(l, key, mode);
+    if (h)
+        h->nested = true;
+}
+
+void
 lk_ledger_leave(struct lk_ledger *l)
 {
     for (uint32_t i = 0; i < l->count; i++)

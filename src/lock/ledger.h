@@ -31,6 +31,7 @@ struct lk_held {
     struct lk_text *text; /* a reference; NULL when not known */
     uint32_t seen;        /* number of the last probe that saw it */
     bool left;            /* its client let go of the backend with it, and it was told: nobody's now */
+    bool nested;          /* taken to the transaction's end while a savepoint was open */
     bool idle_told;       /* its client idled long with it, and it was told */
 };
 
@@ -73,6 +74,8 @@ void lk_ledger_refuse(struct lk_ledger *l, struct lk_text *text);
 void lk_ledger_unlock(struct lk_ledger *l, struct lk_key key, enum lk_lock_mode mode);
 /* pg_advisory_unlock_all, DISCARD ALL: empty, and exact from here on. */
 void lk_ledger_unlock_all(struct lk_ledger *l);
+/* Notes that a held lock is `nested`. */
+void lk_ledger_nest(struct lk_ledger *l, struct lk_key key, enum lk_lock_mode mode);
 /* The backend goes to others as it is: what is held stays there, left behind, and exact from here on as far as anyone will
  * know. */
 void lk_ledger_leave(struct lk_ledger *l);

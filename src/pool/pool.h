@@ -43,7 +43,7 @@ struct lk_stats {
 /* Lock counters. */
 struct lk_lock_stats {
     uint64_t leaks, hidden, lost, probes, probes_skipped, resets, pins;
-    uint64_t rejected, released, observed, unlock_failed;
+    uint64_t rejected, released, observed, rewritten, rewritten_lost, unlock_failed;
     struct lk_histogram holds; /* how long session locks were held */
 };
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "lock/policy.h"
 
 static int
 pick(int special, int general)
@@ -49,6 +50,9 @@ route_numbers(struct lk_route *r, const struct lk_settings *s, const struct lk_d
         u ? u->query_wait_timeout_us : -1, pick_us(d->query_wait_timeout_us, s->query_wait_timeout_us));
     r->advisory_lock_policy = pick(u ? u->advisory_lock_policy : -1, pick(d->advisory_lock_policy, s->advisory_lock_policy));
     r->advisory_unlock_all = pick(d->advisory_unlock_all, s->advisory_unlock_all);
+    bool rejects = pick(u ? u->advisory_rewrite_fallback : -1,
+                       pick(d->advisory_rewrite_fallback, s->advisory_rewrite_fallback)) != 0;
+    r->advisory_rewrite_fallback = rejects ? LK_POLICY_REJECT : LK_POLICY_PIN;
     r->advisory_lock_notice =
         pick(u ? u->advisory_lock_notice : -1, pick(d->advisory_lock_notice, s->advisory_lock_notice)) != 0;
     r->advisory_pin_timeout_us = pick_us(

@@ -22,6 +22,7 @@ struct lk_route {
     int64_t server_lifetime_us, query_wait_timeout_us;
     int advisory_lock_policy; /* enum lk_policy */
     int advisory_unlock_all;  /* enum lk_unlock_all */
+    int advisory_rewrite_fallback; /* LK_POLICY_PIN or LK_POLICY_REJECT */
     bool advisory_lock_notice;
     int64_t advisory_pin_timeout_us;
     uint32_t advisory_max_pins, advisory_max_waits; /* 0: unlimited */

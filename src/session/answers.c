@@ -4,12 +4,14 @@
 #include <stdio.h>
 
 #include "base/log.h"
+#include "lock/policy.h"
 #include "session/clean.h"
 #include "session/errand.h"
 #include "session/evidence.h"
 #include "session/link.h"
 #include "session/policy.h"
 #include "session/refuse.h"
+#include "session/shorten.h"
 #include "session/tell.h"
 #include "wire/frame.h"
 
@@ -214,6 +216,8 @@ on_complete(struct lk_core *core, struct lk_server *s, struct lk_frame *f, struc
         r->no_rows = tag_says_none(tag);
         if (first == 'D' || first == 'C' || first == 'A')
             on_tag(core, s, r, tag);
+        if (s->seat.pool->route.advisory_lock_policy == LK_POLICY_REWRITE)
+            lk_shorten_tag(s, r, tag);
     }
     if (r->watch)
         lk_policy_complete(core, s, r->watch, f->type == 's');
@@ -283,6 +287,7 @@ on_ready(struct lk_core *core, struct lk_server *s, struct lk_span whole, struct
     }
     s->status = body.p[0];
     s->copy = LK_COPY_NONE;
+    lk_shorten_ready(core, s);
     bool refused = opens_block(s, purpose), ours = purpose > LK_FOR_REFUSAL;
     if (r->kind == LK_REPLY_FCALL && r->watch && !r->failed)
         lk_policy_complete(core, s, r->watch, false);

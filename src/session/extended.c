@@ -5,6 +5,7 @@
 
 #include "session/policy.h"
 #include "session/refuse.h"
+#include "session/shorten.h"
 #include "session/step.h"
 #include "wire/build.h"
 
@@ -317,28 +318,54 @@ send_bind(struct lk_core *core, struct lk_server *s, const struct lk_msg_bind *m
     return true;
 }
 
+/* The statement to bind in place of the client's where calls of it are shortened, made ready on the server. */
+static bool
+resolve_shortened(struct lk_core *core, struct lk_client *c, struct lk_statement **st, const struct lk_watch *watch)
+{
+    *st = lk_shorten_statement(core, c, *st, watch);
+    if (!*st)
+        return false;
+    bool ready = ensure_named(core, c, *st);
+    lk_statement_unref(*st); /* the server's set has one of its own */
+    return ready;
+}
+
+/* What the Bind of that statement will do to locks. False: no memory. */
+static bool
+watch_bind(const struct lk_statement *st, const struct lk_msg_bind *m, bool whole, struct lk_watch **watch)
+{
+    bool failed = false;
+    *watch = NULL;
+    if (st && st->analysis->plan)
+        *watch = lk_watch_bind(st->analysis, whole ? m->rest : lk_span_make(NULL, 0), st->type_count, st->types, &failed);
+    return !failed;
+}
+
 enum lk_extended
 lk_extended_bind(
     struct lk_core *core, struct lk_client *c, const struct lk_msg_bind *m, uint32_t total, struct lk_span there)
 {
     struct lk_server *s = c->server;
-    struct lk_statement *st;
-    bool mapped, failed = false;
-    if (!resolve(core, c, m->name, &st, &mapped))
+    struct lk_statement *st = m->name.n == 0 ? c->unnamed : lk_prepared_find(&c->prepared, m->name);
+    struct lk_analysis *a = st ? st->analysis : NULL;
+    struct lk_watch *watch;
+    if (!watch_bind(st, m, there.n == total, &watch))
         return LK_EXTENDED_NO_MEMORY;
-    struct lk_watch *watch = NULL;
-    if (st && st->analysis->plan) {
-        struct lk_span params = there.n == total ? m->rest : lk_span_make(NULL, 0);
-        watch = lk_watch_bind(st->analysis, params, st->type_count, st->types, &failed);
+    bool may = there.n == total && core->settings->max_prepared_statements > 0;
+    if (watch && !lk_shorten_decide(c, watch, may)) {
+        lk_watch_free(watch);
+        return LK_EXTENDED_HOLD;
     }
-    struct lk_reply *r = failed ? NULL : push(s, LK_REPLY_BIND, LK_FOR_CLIENT, mapped ? st : NULL, NULL);
+    bool mapped = lk_shorten_any(watch);
+    bool ready = mapped ? resolve_shortened(core, c, &st, watch) : resolve(core, c, m->name, &st, &mapped);
+    struct lk_reply *r = ready ? push(s, LK_REPLY_BIND, LK_FOR_CLIENT, mapped ? st : NULL, NULL) : NULL;
     if (!r) {
         lk_watch_free(watch);
         return LK_EXTENDED_NO_MEMORY;
     }
-    r->analysis = st ? lk_analysis_ref(st->analysis) : NULL;
+    r->analysis = a ? lk_analysis_ref(a) : NULL;
     s->reset_fresh = false;
-    portal_open(c, m->portal, st ? st->analysis : NULL, watch);
+    portal_open(c, m->portal, a, watch);
     c->pool->stats.binds++;
     if (!mapped)
         lk_step_send(core, &s->end, there);

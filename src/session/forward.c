@@ -11,6 +11,7 @@
 #include "session/piggyback.h"
 #include "session/policy.h"
 #include "session/refuse.h"
+#include "session/shorten.h"
 #include "sql/gate.h"
 #include "wire/frame.h"
 
@@ -111,7 +112,8 @@ static enum lk_verdict
 judge(struct lk_core *core, struct lk_client *c, const struct lk_frame *f, struct lk_span there, struct lk_watch *watch)
 {
     struct lk_error e;
-    enum lk_verdict verdict = lk_policy_judge(core, c, watch, &e);
+    bool decided = !watch || lk_shorten_decide(c, watch, there.n == f->total);
+    enum lk_verdict verdict = decided ? lk_policy_judge(core, c, watch, &e) : LK_VERDICT_WAIT;
     if (verdict == LK_VERDICT_SEND)
         return verdict;
     if (verdict == LK_VERDICT_WAIT) {
@@ -151,9 +153,13 @@ on_query(struct lk_core *core, struct lk_client *c, const struct lk_frame *f, st
         lk_client_set_unnamed(c, NULL);
         return DONE;
     }
-    struct lk_span rewritten = {0};
+    struct lk_span rewritten = {0}, shortened = {0};
     if (a && a->verb == LK_VERB_DEALLOCATE)
         lk_extended_deallocate(core, c, a, &rewritten);
+    if (lk_shorten_any(watch)) {
+        shortened = lk_shorten_query(core, watch);
+        failed = shortened.n == 0;
+    }
     bool reset = lk_piggyback_query(core, s, a);
     struct lk_reply *r = owe(core, c, LK_REPLY_QUERY, a, watch, failed || (all && !a));
     if (!r)
@@ -164,8 +170,8 @@ on_query(struct lk_core *core, struct lk_client *c, const struct lk_frame *f, st
         lk_extended_note_deallocate(c, a, r);
     lk_server_set_unnamed(s, NULL);
     lk_client_set_unnamed(c, NULL);
-    if (rewritten.n > 0)
-        lk_step_send(core, &s->end, rewritten);
+    if (rewritten.n > 0 || shortened.n > 0)
+        lk_step_send(core, &s->end, rewritten.n > 0 ? rewritten : shortened);
     else
         take(core, c, f, whole, false);
     if (reset && !lk_clean_send_reset(core, s))
@@ -194,7 +200,16 @@ on_fcall(struct lk_core *core, struct lk_client *c, const struct lk_frame *f, st
         return verdict == LK_VERDICT_WAIT ? NEED_MORE : DONE;
     }
     c->server->reset_fresh = false;
-    if (owe(core, c, LK_REPLY_FCALL, a, watch, failed || !a))
+    struct lk_span shortened = {0};
+    if (lk_shorten_any(watch)) {
+        shortened = lk_shorten_fcall(core, watch, whole);
+        failed = shortened.n == 0;
+    }
+    if (!owe(core, c, LK_REPLY_FCALL, a, watch, failed || !a))
+        return DONE;
+    if (shortened.n > 0)
+        lk_step_send(core, &c->server->end, shortened);
+    else
         take(core, c, f, whole, false);
     return DONE;
 }

@@ -37,13 +37,21 @@ probe_under_way(const struct lk_server *s)
     return false;
 }
 
+/* Is it not for this pool to take session locks as such? What rewrite could have shortened is not asked after here. */
+static bool
+rejects(const struct lk_route *route)
+{
+    return route->advisory_lock_policy == LK_POLICY_REJECT ||
+           (route->advisory_lock_policy == LK_POLICY_REWRITE && route->advisory_rewrite_fallback == LK_POLICY_REJECT);
+}
+
 enum lk_verdict
 lk_policy_judge(const struct lk_core *core, const struct lk_client *c, const struct lk_watch *watch, struct lk_error *e)
 {
     const struct lk_route *route = &c->pool->route;
     if (!watch || !lk_watch_takes(watch))
         return LK_VERDICT_SEND;
-    if (route->advisory_lock_policy == LK_POLICY_REJECT) {
+    if (rejects(route)) {
         explain(watch, e);
         return LK_VERDICT_REFUSE;
     }
@@ -62,25 +70,16 @@ lk_policy_refused(struct lk_core *core, struct lk_server *s, const struct lk_wat
     lk_tell_call(core, s, LK_EVENT_REJECTED, watch);
 }
 
-void
-lk_policy_notice(struct lk_core *core, struct lk_server *s, struct lk_key key)
+static void
+warn(struct lk_core *core, struct lk_server *s, struct lk_key key, const char *what)
 {
-    static const char *const what[] = {
-        [LK_POLICY_PIN] = "keeps a server connection until it is unlocked",
-        [LK_POLICY_RELEASE] = "is freed at the end of the transaction",
-        [LK_POLICY_REWRITE] = "keeps a server connection until it is unlocked",
-        [LK_POLICY_REJECT] = "keeps a server connection until it is unlocked",
-        [LK_POLICY_OBSERVE] = NULL,
-    };
-    const struct lk_route *route = &s->seat.pool->route;
-    const char *fate = what[route->advisory_lock_policy];
-    if (!route->advisory_lock_notice || !s->client || !fate || route->mode == LK_POOL_SESSION)
+    if (!s->seat.pool->route.advisory_lock_notice || !s->client)
         return;
     char text[LK_KEY_TEXT];
     struct lk_error e;
     struct lk_buf out = {0};
     lk_key_format(key, text);
-    lk_error_set(&e, "01000", "session lock %s %s", text, fate);
+    lk_error_set(&e, "01000", "session lock %s %s", text, what);
     lk_error_hint(&e, "See advisory_lock_policy, a setting of the connection pooler.");
     lk_build_error(&out, "WARNING", &e, true);
     (void)lk_step_send_buf(core, &s->client->end, &out);
@@ -88,13 +87,38 @@ lk_policy_notice(struct lk_core *core, struct lk_server *s, struct lk_key key)
 }
 
 void
+lk_policy_notice(struct lk_core *core, struct lk_server *s, struct lk_key key)
+{
+    const struct lk_route *route = &s->seat.pool->route;
+    if (route->mode == LK_POOL_SESSION)
+        return;
+    if (lk_policy_pins((enum lk_policy)route->advisory_lock_policy))
+        warn(core, s, key, "keeps a server connection until it is unlocked");
+    else if (route->advisory_lock_policy == LK_POLICY_RELEASE)
+        warn(core, s, key, "is freed at the end of the transaction");
+}
+
+/* A call was sent as one of the transaction level, and has its lock. */
+static void
+shortened(struct lk_core *core, struct lk_server *s, const struct lk_watch *watch, const struct lk_watched_call *c)
+{
+    s->seat.pool->locks.rewritten++;
+    if (s->block.savepoints > 0)
+        lk_ledger_nest(&s->block.shortened, c->key, c->call->fn->mode);
+    warn(core, s, c->key, "is shortened to the transaction");
+    lk_tell_call(core, s, LK_EVENT_REWRITTEN, watch);
+}
+
+void
 lk_policy_complete(struct lk_core *core, struct lk_server *s, struct lk_watch *watch, bool suspended)
 {
-    lk_watch_complete(watch, &s->ledger, suspended, core->now);
+    lk_watch_complete(watch, &s->ledger, &s->block.shortened, suspended, core->now);
     for (uint16_t i = 0; i < watch->call_count; i++) {
         struct lk_watched_call *c = &watch->calls[i];
         if (c->news == LK_NEWS_LOCKED)
             lk_policy_notice(core, s, c->key);
+        else if (c->news == LK_NEWS_SHORTENED)
+            shortened(core, s, watch, c);
         else if (c->news == LK_NEWS_NOT_UNLOCKED)
             lk_tell_unlock_failed(core, s, watch, c);
         c->news = LK_NEWS_NONE;

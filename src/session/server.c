@@ -74,7 +74,7 @@ lk_server_open(struct lk_core *core, struct lk_pool *pool)
     s->seat.born_us = core->now.mono_us;
     s->connect_wall_us = core->now.wall_us;
     s->id = atomic_fetch_add(&core->shared->next_id, 1) + 1;
-    s->status = 'I';
+    s->status = s->block.state = 'I';
     lk_holds_listen(core, s);
     lk_ledger_doubt(&s->ledger, LK_UNSURE_NEW);
     lk_parsed_init(&s->parsed);
@@ -90,6 +90,7 @@ lk_server_free(struct lk_core *core, struct lk_server *s)
     lk_replies_clear(&s->replies);
     lk_evidence_reset(s);
     lk_ledger_clear(&s->ledger);
+    lk_ledger_clear(&s->block.shortened);
     lk_login_free(s->login);
     lk_parsed_clear(&s->parsed);
     lk_server_set_unnamed(s, NULL);

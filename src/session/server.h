@@ -74,6 +74,15 @@ struct lk_run {
     bool in_transaction;  /* something other than one autocommit statement */
 };
 
+/* The transaction as tags tell of it, and the locks that were shortened to it: written by session/shorten, for policy
+ * rewrite. */
+struct lk_block {
+    uint8_t state;       /* as of the last answer: 'I', 'T', 'E'; '?': not known before the next ReadyForQuery */
+    bool rolled_back;    /* a ROLLBACK, or ROLLBACK TO, was answered since the last ReadyForQuery */
+    uint32_t savepoints; /* no more than so many are open */
+    struct lk_ledger shortened;
+};
+
 struct lk_server {
     struct lk_end end; /* first */
     struct lk_seat seat;
@@ -99,6 +108,7 @@ struct lk_server {
     struct lk_who *who;        /* whom it is lent to, or was until it is clean; a reference */
     struct lk_core *core;      /* for who listens to the ledger */
     struct lk_ledger ledger;
+    struct lk_block block;
     struct lk_run run;
     bool locks_told;           /* a pin record was written and no unpin yet */
     struct lk_now pinned_since;

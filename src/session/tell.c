@@ -242,6 +242,15 @@ lk_tell_pins_full(struct lk_core *core, const struct lk_pinned *n)
 }
 
 void
+lk_tell_rewritten_lost(struct lk_core *core, struct lk_server *s, const struct lk_held *held)
+{
+    struct lk_record *r = record_new(core, s, LK_EVENT_REWRITTEN_LOST);
+    set_held(core, s, r, held);
+    s->seat.pool->locks.rewritten_lost++;
+    lk_effects_record(&core->effects, r);
+}
+
+void
 lk_tell_idle_hold(struct lk_core *core, struct lk_server *s)
 {
     const struct lk_held *held = lk_ledger_idles(&s->ledger);

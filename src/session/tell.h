@@ -18,6 +18,8 @@ void lk_tell_call(struct lk_core *core, struct lk_server *s, enum lk_event event
 /* The server said false to an unlock. */
 void lk_tell_unlock_failed(
     struct lk_core *core, struct lk_server *s, const struct lk_watch *w, const struct lk_watched_call *c);
+/* A shortened lock went before its transaction. */
+void lk_tell_rewritten_lost(struct lk_core *core, struct lk_server *s, const struct lk_held *held);
 /* Pinned servers have come to be half of a pool. */
 void lk_tell_pins_full(struct lk_core *core, const struct lk_pinned *n);
 /* The client idles with locks: once for each that is held. */

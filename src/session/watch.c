@@ -175,11 +175,12 @@ takes(const struct lk_function *fn)
 bool
 lk_watch_takes(const struct lk_watch *w)
 {
+    for (uint16_t i = 0; i < w->call_count; i++)
+        if (takes(w->calls[i].call->fn) && !w->calls[i].shortened)
+            return true;
     const struct lk_plan *plan = w->analysis ? w->analysis->plan : NULL;
-    if (w->fcall)
-        return takes(w->fcall->fn);
     for (uint16_t i = 0; plan && i < plan->count; i++)
-        if (plan->statements[i].finds & LK_FIND_LOCK)
+        if (!plan->statements[i].exact && plan->statements[i].finds & LK_FIND_LOCK)
             return true;
     return false;
 }
@@ -277,6 +278,16 @@ lk_watch_fcall_result(struct lk_watch *w, struct lk_span body)
     w->calls[0].answer = lk_call_answer(w->fcall, null, w->calls[0].binary, value);
 }
 
+static void
+grant(struct lk_watched_call *c, struct lk_ledger *l, struct lk_text *text, struct lk_now now)
+{
+    bool new = lk_ledger_lock(l, c->key, c->call->fn->mode, text, now);
+    if (c->shortened)
+        c->news = LK_NEWS_SHORTENED;
+    else if (new)
+        c->news = LK_NEWS_LOCKED;
+}
+
 /* One call to which the server gave its answer. */
 static void
 settle_call(struct lk_watched_call *c, struct lk_ledger *l, struct lk_text *text, struct lk_now now)
@@ -303,7 +314,7 @@ settle_call(struct lk_watched_call *c, struct lk_ledger *l, struct lk_text *text
         else if (c->bound == LK_BOUND_UNKNOWN)
             lk_ledger_doubt(l, LK_UNSURE_TOUCH);
         else
-            c->news = lk_ledger_lock(l, c->key, fn->mode, text, now) ? LK_NEWS_LOCKED : LK_NEWS_NONE;
+            grant(c, l, text, now);
         return;
     case LK_CALL_UNLOCK:
         c->news = yes ? LK_NEWS_NONE : LK_NEWS_NOT_UNLOCKED;
@@ -317,17 +328,33 @@ settle_call(struct lk_watched_call *c, struct lk_ledger *l, struct lk_text *text
     }
 }
 
+/* Is the statement that is being answered nothing but calls that were shortened? */
+static bool
+all_shortened(struct lk_watch *w)
+{
+    uint16_t count;
+    const struct lk_watched_call *call = current_calls(w, &count);
+    for (uint16_t i = 0; i < count; i++)
+        if (!call[i].shortened)
+            return false;
+    return count > 0;
+}
+
 void
-lk_watch_complete(struct lk_watch *w, struct lk_ledger *l, bool suspended, struct lk_now now)
+lk_watch_complete(
+    struct lk_watch *w, struct lk_ledger *l, struct lk_ledger *shortened, bool suspended, struct lk_now now)
 {
     const struct lk_plan_statement *s = statement_at(w, w->statement);
     bool touch = w->fcall || !w->analysis || w->analysis->plan->count == 0 || !s || lk_plan_touches(s);
     bool exact = (w->fcall || (s && s->exact)) && w->rows == 1 && !w->types_bad && !suspended && !w->limited;
     uint16_t count;
     struct lk_watched_call *call = current_calls(w, &count);
-    if (touch && exact) {
-        for (uint16_t i = 0; i < count; i++)
-            settle_call(&call[i], l, w->text, now);
+    if (touch && (exact || all_shortened(w))) {
+        for (uint16_t i = 0; i < count; i++) {
+            settle_call(&call[i], call[i].shortened ? shortened : l, w->text, now);
+            if (call[i].call->fn->op == LK_CALL_UNLOCK_ALL)
+                lk_ledger_unlock_all(shortened);
+        }
     } else if (touch) {
         lk_ledger_doubt(l, LK_UNSURE_TOUCH);
     }
@@ -340,6 +367,6 @@ void
 lk_watch_failed(struct lk_watch *w, struct lk_ledger *l)
 {
     const struct lk_plan_statement *s = statement_at(w, w->statement);
-    if (w->fcall || !s || lk_plan_touches(s))
+    if ((w->fcall || !s || lk_plan_touches(s)) && !all_shortened(w))
         lk_ledger_doubt(l, LK_UNSURE_ERROR);
 }

@@ -7,13 +7,14 @@
 #include "sql/analysis.h"
 
 /* What the answer to a call told beyond what the ledger knew. */
-enum lk_news { LK_NEWS_NONE, LK_NEWS_LOCKED, LK_NEWS_NOT_UNLOCKED };
+enum lk_news { LK_NEWS_NONE, LK_NEWS_LOCKED, LK_NEWS_SHORTENED, LK_NEWS_NOT_UNLOCKED };
 
 struct lk_watched_call {
     const struct lk_call *call;
     enum lk_bound bound;
     enum lk_answer answer;
     bool binary;
+    bool shortened; /* sent as a call of the transaction level, or for an unlock as `true`: session/shorten */
     uint8_t news; /* enum lk_news, once its statement is complete */
     struct lk_key key;
 };
@@ -42,7 +43,7 @@ struct lk_watch *lk_watch_fcall(uint32_t oid, struct lk_span rest, uint16_t argu
 struct lk_watch *lk_watch_copy(const struct lk_watch *w);
 void lk_watch_free(struct lk_watch *w);
 
-/* Does a session-level lock or try stand in its text? */
+/* Does a session-level lock or try stand in its text that is sent as such? */
 bool lk_watch_takes(const struct lk_watch *w);
 /* Its first call of these; NULL: none is known one by one. */
 const struct lk_watched_call *lk_watch_taking_call(const struct lk_watch *w);
@@ -56,8 +57,10 @@ void lk_watch_row_description(struct lk_watch *w, struct lk_span body);
 void lk_watch_row(struct lk_watch *w, struct lk_span body);
 /* FunctionCallResponse. */
 void lk_watch_fcall_result(struct lk_watch *w, struct lk_span body);
-/* CommandComplete, EmptyQueryResponse or PortalSuspended (then `suspended`): applies one statement to the ledger. */
-void lk_watch_complete(struct lk_watch *w, struct lk_ledger *l, bool suspended, struct lk_now now);
+/* CommandComplete, EmptyQueryResponse or PortalSuspended (then `suspended`): applies one statement to the ledger,
+ * its shortened calls to that of shortened locks. */
+void lk_watch_complete(
+    struct lk_watch *w, struct lk_ledger *l, struct lk_ledger *shortened, bool suspended, struct lk_now now);
 /* ErrorResponse while it ran. */
 void lk_watch_failed(struct lk_watch *w, struct lk_ledger *l);
 

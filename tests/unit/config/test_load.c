@@ -99,16 +99,13 @@ static void
 what_this_version_cannot_keep_is_refused(void **state)
 {
     struct files *f = *state;
-    const char *refused[] = {"auth_type = pam", "auth_type = ldap", "advisory_lock_policy = rewrite"};
+    const char *refused[] = {"auth_type = pam", "auth_type = ldap"};
     for (size_t i = 0; i < sizeof(refused) / sizeof(*refused); i++) {
         char text[128];
         snprintf(text, sizeof(text), "[lockkeeper]\n%s\n[databases]\n", refused[i]);
         files_load(f, text);
         files_assert_error(f, "lk.ini:2", "not supported by this version");
     }
-    files_load_main(f, "[databases]\na = advisory_lock_policy=rewrite\nb = advisory_lock_policy=rewrite");
-    files_assert_error(f, "lk.ini:4", "not supported by this version");
-    files_assert_error(f, "lk.ini:5", "not supported by this version");
 }
 
 static void
