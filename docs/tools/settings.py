@@ -65,6 +65,9 @@ SAMPLE = {
 
 # Beyond the line of help, where it says too little.
 MORE = {
+    "autodb_idle_timeout": "One whose server never let anybody in goes after server_login_retry.",
+    "pool_idle_timeout": "Its servers are closed then, whatever min_pool_size and server_idle_timeout say.",
+    "suspend_timeout": "What is not silent by then is closed.",
     "advisory_unlock_all": "With tracked a lock taken where no evidence shows it can pass to the next client.",
     "leak_log_events": "The events are leak, leak_summary, hidden, lost, pin and unpin.",
     "server_reset_query": "Used in session mode; see server_reset_query_always.",
