@@ -16,7 +16,10 @@ OPTIONS = {
     "two": {"pool_size": 2},
     "five": {"pool_size": 5},
     "warned": {"pool_size": 2},
-    "release": {"pool_size": 2, "advisory_lock_policy": "release"},
+    "release": {"pool_size": 2, "advisory_lock_policy": "release", "advisory_lock_notice": "on"},
+    "reject": {"pool_size": 1, "advisory_lock_policy": "reject"},
+    "limited": {"pool_size": 3, "advisory_max_pins": 1},
+    "impatient": {"pool_size": 1, "advisory_pin_timeout": 1},
     "short": {"pool_size": 1, "server_lifetime": 1},
     "always": {"pool_size": 1, "advisory_trust_after": 0},
     "tracked": {"pool_size": 1, "advisory_trust_after": 0, "advisory_unlock_all": "tracked"},
@@ -28,7 +31,7 @@ def shared(pg, folder, binary):
     pg.one("create database reports owner app")
     pg.one(HIDDEN_SQL, dbname="reports", user="app")
     at = {"host": pg.host, "port": pg.port, "dbname": "reports"}
-    daemon = Daemon(folder, pg, binary, {"metrics_listen_port": free_port()},
+    daemon = Daemon(folder, pg, binary, {"metrics_listen_port": free_port(), "advisory_idle_hold_log": 1},
                     databases={name: dict(at, **more) for name, more in OPTIONS.items()})
     yield daemon.start()
     wrong = daemon.stop()
@@ -104,16 +107,18 @@ def test_r01_a_lock_and_its_unlock_meet_though_others_change_backends_between(si
     assert others[0].simple("select pg_advisory_lock(20001)") == [[""]], "the next pod does not wait for ever"
 
 
-def test_r03_where_locks_are_not_kept_the_log_says_that_their_holder_goes_on_without(site):
+def test_r03_where_locks_are_not_kept_their_holder_and_the_log_are_told(site):
     conn = site.client("release")
-    conn.simple("select pg_advisory_lock(20003)")
+    conn.send(rawpg.query("select pg_advisory_lock(20003)"))
+    notice, = [rawpg.fields(m.body) for m in conn.until() if m.type == "N"]
+    assert (notice["S"], notice["C"]) == ("WARNING", "01000") and "20003" in notice["M"] + notice.get("D", "")
     leak = leak_of(site.daemon, "20003")
     assert (leak["level"], leak["reason"]) == ("warning", "transaction_end")
     site.wait_held()
     conn.send(rawpg.query("select pg_advisory_unlock(20003)"))
     answer = conn.until()
-    assert [rawpg.fields(m.body)["C"] for m in answer if m.type == "N"] == ["01000"]
     assert [rawpg.row(m.body) for m in answer if m.type == "D"] == [[b"f"]]
+    assert [rawpg.fields(m.body)["C"] for m in answer if m.type == "N"] == ["01000"], "PostgreSQL's own, as ever"
 
 
 def test_r04_a_process_that_ends_without_unlock_leaves_nothing_for_its_next_start(site):
@@ -210,6 +215,45 @@ def test_r21_a_cancel_that_comes_after_the_lock_leaves_it_held_and_known(site):
     assert is_pinned(site.daemon, "one")
     quit(conn)
     leak_of(site.daemon, "20021")
+
+
+@pytest.mark.parametrize("database, kept", [("two", True), ("release", False)])
+def test_r10_how_locks_are_treated_is_settled_for_each_database(site, database, kept):
+    conn = site.client(database)
+    conn.simple("select pg_advisory_lock(20010)")
+    if not kept:
+        site.wait_held()
+    conn.simple("select 1")
+    assert site.held() == (["20010 X"] if kept else [])
+
+
+def test_r14_locks_can_be_switched_off_with_an_error_that_says_so(site):
+    conn = site.client("reject")
+    with pytest.raises(rawpg.ServerError) as e:
+        conn.simple("select pg_advisory_lock(20014)")
+    assert e.value.sqlstate == "0A000" and "xact" in e.value.fields["H"]
+    assert conn.simple("select 1") == [["1"]] and site.held() == []
+
+
+def test_r29_r44_a_holder_that_only_idles_is_told_then_closed_where_that_is_wished(site):
+    forgotten, crashed = site.client("one"), site.client("impatient")
+    forgotten.simple("select pg_advisory_lock(20044)")
+    crashed.simple("select pg_advisory_lock(20029)")
+    last = crashed.until_closed()[-1]
+    assert (rawpg.fields(last.body)["S"], rawpg.fields(last.body)["C"]) == ("FATAL", "57P05")
+    site.wait_held("20044 X")
+    leak_of(site.daemon, "20044", "idle_hold")
+    assert is_pinned(site.daemon, "one"), "told, but not closed"
+
+
+def test_r43_so_many_holders_and_no_more(site):
+    first, second = site.client("limited"), site.client("limited")
+    first.simple("select pg_advisory_lock(20043)")
+    assert refused(second, "select pg_advisory_lock(20143)") == "53300"
+    assert second.simple("select 1") == [["1"]] and site.held() == ["20043 X"]
+    first.simple("select pg_advisory_unlock(20043)")
+    wait_until(lambda: site.daemon.console("SHOW PINS") == [], what="the first is unpinned")
+    assert second.simple("select pg_advisory_lock(20143)") == [[""]]
 
 
 # --- waits and deadlocks
