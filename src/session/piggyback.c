@@ -13,7 +13,7 @@ free_but_for_this(const struct lk_core *core, const struct lk_server *s)
     const struct lk_route *route = &s->seat.pool->route;
     return !core->shared->separate_resets && route->advisory_lock_policy != LK_POLICY_OBSERVE && route->mode == LK_POOL_TRANSACTION && route->advisory_unlock_all == LK_UNLOCK_ALWAYS &&
            lk_ledger_zero(&s->ledger) && s->cancels == 0 && s->copy == LK_COPY_NONE && !s->no_fcall &&
-           !s->probe_failed && s->run.suspect_count == 0;
+           !s->probe_failed && s->run.suspect_count == 0 && !s->run.bound;
 }
 
 static bool
