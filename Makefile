@@ -38,6 +38,7 @@ BELOW_auth = auth wire config base
 BELOW_pool = pool config base
 BELOW_sql = sql lock wire base
 BELOW_journal = journal lock base
+BELOW_tool = tool journal sql wire config lock base
 BELOW_session = session auth pool sql wire config lock base
 BELOW_admin = admin journal $(BELOW_session)
 BELOW_net = net admin session auth pool sql journal wire config lock base

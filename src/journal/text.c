@@ -6,29 +6,6 @@
 #include "journal/tags.h"
 #include "journal/utf8.h"
 
-/* Control characters, those of U+0080 to U+009F too, are escaped: lines are read on terminals. */
-static void
-add_escaped(struct lk_buf *out, struct lk_span s, size_t max, bool quoted)
-{
-    struct lk_buf valid = {0};
-    lk_utf8_repair(s, max, &valid);
-    for (size_t i = 0; i < valid.len; i++) {
-        uint8_t c = valid.data[i];
-        if (c == 0xc2 && i + 1 < valid.len && valid.data[i + 1] < 0xa0)
-            lk_buf_add_format(out, "\\u%04x", (unsigned)valid.data[++i]);
-        else if (c == '\n' || c == '\t' || c == '\r')
-            lk_buf_add_format(out, "\\%c", c == '\n' ? 'n' : c == '\t' ? 't' : 'r');
-        else if (c < ' ' || c == 0x7f)
-            lk_buf_add_format(out, "\\u%04x", (unsigned)c);
-        else if (c == '\\' || (quoted && c == '"'))
-            lk_buf_add_format(out, "\\%c", c);
-        else
-            lk_buf_add_u8(out, c);
-    }
-    out->failed |= valid.failed;
-    lk_buf_clear(&valid);
-}
-
 static bool
 is_plain(struct lk_span s)
 {
@@ -47,7 +24,7 @@ add_word(struct lk_buf *out, struct lk_span s)
         return;
     }
     lk_buf_add_u8(out, '"');
-    add_escaped(out, s, LK_FIELD_NAME_MAX, true);
+    lk_utf8_escape(s, LK_FIELD_NAME_MAX, true, out);
     lk_buf_add_u8(out, '"');
 }
 
@@ -177,7 +154,7 @@ add_statement(struct lk_buf *out, const struct lk_record *r)
         lk_buf_add_format(out, ", fingerprint %016" PRIx64, one);
     if (r->query) {
         lk_buf_add_format(out, ", statement: ");
-        add_escaped(out, lk_span_str(r->query), LK_RECORD_QUERY_MAX, false);
+        lk_utf8_escape(lk_span_str(r->query), LK_RECORD_QUERY_MAX, false, out);
     }
 }
 

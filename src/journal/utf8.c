@@ -49,3 +49,25 @@ lk_utf8_repair(struct lk_span in, size_t max, struct lk_buf *out)
         in = lk_span_skip(in, n > 0 ? n : 1);
     }
 }
+
+void
+lk_utf8_escape(struct lk_span in, size_t max, bool quoted, struct lk_buf *out)
+{
+    struct lk_buf valid = {0};
+    lk_utf8_repair(in, max, &valid);
+    for (size_t i = 0; i < valid.len; i++) {
+        uint8_t c = valid.data[i];
+        if (c == 0xc2 && i + 1 < valid.len && valid.data[i + 1] < 0xa0)
+            lk_buf_add_format(out, "\\u%04x", (unsigned)valid.data[++i]);
+        else if (c == '\n' || c == '\t' || c == '\r')
+            lk_buf_add_format(out, "\\%c", c == '\n' ? 'n' : c == '\t' ? 't' : 'r');
+        else if (c < ' ' || c == 0x7f)
+            lk_buf_add_format(out, "\\u%04x", (unsigned)c);
+        else if (c == '\\' || (quoted && c == '"'))
+            lk_buf_add_format(out, "\\%c", c);
+        else
+            lk_buf_add_u8(out, c);
+    }
+    out->failed |= valid.failed;
+    lk_buf_clear(&valid);
+}

@@ -8,4 +8,8 @@
  * border. */
 void lk_utf8_repair(struct lk_span in, size_t max, struct lk_buf *out);
 
+/* The same for a line that people read: backslashes and control characters, those of U+0080 to U+009F too, are escaped (\n,
+ * \u001b), and, where the text stands in quotes, quotes. At most max bytes before that. */
+void lk_utf8_escape(struct lk_span in, size_t max, bool quoted, struct lk_buf *out);
+
 #endif

@@ -7,6 +7,7 @@
 #include "base/version.h"
 #include "config/option.h"
 #include "tool/check_sql.h"
+#include "tool/report.h"
 
 enum { OPTIONS_HELP = 256 };
 
@@ -28,6 +29,7 @@ print_help(void)
     (void)puts("usage: lockkeeper [OPTION]... CONFIG.ini\n"
                "       lockkeeper check CONFIG.ini          tell every mistake in the configuration\n"
                "       lockkeeper check-sql [OPTION]... <F  tell what the advisory-lock calls in SQL lead to\n"
+               "       lockkeeper report [OPTION]... FILE   count the leaks in a leak log\n"
                "\n"
                "  -d, --daemon         run in the background\n"
                "  -q, --quiet          don't log to stderr\n"
@@ -90,6 +92,7 @@ static const struct {
     int (*run)(int argc, char **argv);
 } tools[] = {
     {"check-sql", lk_check_sql_run},
+    {"report", lk_report_run},
 };
 
 static bool
