@@ -53,6 +53,12 @@ def leak_of(daemon, key, event="leak"):
     return daemon.wait_leak(lambda r: r["event"] == event and r.get("lock", {}).get("key") == key)
 
 
+def wait_events(daemon, *wanted):
+    """The leak log holds records of these events, in this order, and no others."""
+    events = lambda: [r["event"] for r in daemon.leaks()]
+    wait_until(lambda: events() == list(wanted), what="the leak log has %r" % (wanted,))
+
+
 def count_of(daemon, key, event="leak"):
     return sum(r["event"] == event and r.get("lock", {}).get("key") == key for r in daemon.leaks())
 
