@@ -11,6 +11,7 @@
 #include "session/link.h"
 #include "session/policy.h"
 #include "session/refuse.h"
+#include "session/remark.h"
 #include "session/shorten.h"
 #include "session/tell.h"
 #include "wire/frame.h"
@@ -223,8 +224,10 @@ on_complete(struct lk_core *core, struct lk_server *s, struct lk_frame *f, struc
         lk_policy_complete(core, s, r->watch, f->type == 's');
     if (r->kind != LK_REPLY_EXECUTE)
         return;
-    if (r->purpose == LK_FOR_CLIENT)
+    if (r->purpose == LK_FOR_CLIENT) {
         lk_evidence_ran(core, s, r);
+        lk_remark_ran(core, s, r);
+    }
     pop(core, s);
 }
 
@@ -293,8 +296,11 @@ on_ready(struct lk_core *core, struct lk_server *s, struct lk_span whole, struct
         lk_policy_complete(core, s, r->watch, false);
     if (!refused && !ours && s->client)
         lk_step_send(core, &s->client->end, whole);
-    if (purpose == LK_FOR_CLIENT && r->kind != LK_REPLY_SYNC)
+    if (purpose == LK_FOR_CLIENT && r->kind != LK_REPLY_SYNC) {
         lk_evidence_ran(core, s, r);
+        lk_remark_ran(core, s, r);
+    }
+    lk_remark_ready(core, s);
     if (!ours)
         count_ready(core, s);
     pop(core, s);

@@ -89,6 +89,7 @@ lk_core_free(struct lk_core *core)
     lk_secrets_free(core);
     lk_analysis_cache_free(core->analyses);
     lk_trust_free(core->trust);
+    free(core->remarks);
     lk_statements_free(core->lock_statements);
     lk_params_tidy(core, true);
     for (unsigned i = LK_PARAM_FIXED; i < core->param_count; i++)

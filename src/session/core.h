@@ -67,6 +67,7 @@ struct lk_core {
     struct lk_client *keys;       /* uthash by cancel key */
     struct lk_analysis_cache *analyses;
     struct lk_trust *trust;
+    uint64_t *remarks; /* which lints were told lately; LK_REMARKS of them, or NULL; written in session/remark.c */
     struct lk_statements *lock_statements; /* written in session/holds.c */
     struct lk_statement *statements; /* uthash */
     struct lk_interned *interned;    /* uthash: parameter values */

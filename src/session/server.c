@@ -12,6 +12,7 @@
 #include "session/evidence.h"
 #include "session/holds.h"
 #include "session/link.h"
+#include "session/remark.h"
 #include "session/tell.h"
 
 static const uint16_t allowed_next[LK_SERVER_STATES] = {
@@ -89,6 +90,7 @@ lk_server_free(struct lk_core *core, struct lk_server *s)
 {
     lk_replies_clear(&s->replies);
     lk_evidence_reset(s);
+    lk_remark_clear(s);
     lk_ledger_clear(&s->ledger);
     lk_ledger_clear(&s->block.shortened);
     lk_login_free(s->login);

@@ -282,6 +282,15 @@ lk_tell_call(struct lk_core *core, struct lk_server *s, enum lk_event event, con
     lk_effects_record(&core->effects, r);
 }
 
+void
+lk_tell_lint(struct lk_core *core, struct lk_server *s, const struct lk_text *text, const char *lint)
+{
+    struct lk_record *r = record_new(core, s, LK_EVENT_LINT);
+    r->lint = lint;
+    set_text(core, r, text);
+    lk_effects_record(&core->effects, r);
+}
+
 /* Which of our clients holds the lock, in the same database of the same server. */
 static void
 find_holder(struct lk_core *core, const struct lk_server *s, const struct lk_watched_call *c, struct lk_party *out)
