@@ -166,8 +166,12 @@ static void
 piggyback_done(struct lk_server *s)
 {
     s->reset_fresh = !s->ours_failed[0] && s->replies.count == 0 && !s->replies.unsynced;
-    if (!s->ours_failed[0])
-        lk_ledger_unlock_all(&s->ledger);
+    if (s->ours_failed[0])
+        return;
+    lk_ledger_unlock_all(&s->ledger);
+    /* what ran before was vouched for: a statement that the client sent meanwhile is alone, as after a release */
+    if (s->run.suspect_count == 0 && !s->run.first_pending)
+        lk_evidence_reset(s);
 }
 
 static void
