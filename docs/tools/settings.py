@@ -117,6 +117,7 @@ CONSOLE = {
     "VERSION": "Lockkeeper's version; the connection itself says server_version 1.25.2/lockkeeper, by which tools choose "
                "their queries",
     "ADVISORY_LOCKS": "locks that clients hold through this process, and lock calls that are not answered yet",
+    "LOCK_WAITS": "who waits for whose lock, as the last sweep saw it: clients where they are ours, else processes",
     "PINS": "servers that stay with their client for locks, since when and for which statement",
     "LOCK_STATEMENTS": "statements that take session locks: how often, how long, and how that is known",
     "LEAKS": "the last 1,000 records of leaked, hidden and lost locks",

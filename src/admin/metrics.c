@@ -7,6 +7,7 @@
 #include "admin/views.h"
 #include "base/version.h"
 #include "journal/utf8.h"
+#include "session/sweeps.h"
 
 /* A family with a sample for each row of a table. */
 struct family {
@@ -61,6 +62,16 @@ static const struct family lock_counters[] = {
 static const struct family lock_gauges[] = {
     {"advisory_waiting", "Servers with a lock call that waits, or has not been answered yet.", "waiting", false},
     {"advisory_held", "Session locks that servers hold for clients.", "held", false},
+};
+
+/* By server, as sweeps are. */
+static const struct family sweep_counters[] = {
+    {"advisory_sweeps_total", "Times that pg_locks was looked at for the whole server.", "sweeps", false},
+};
+
+static const struct lk_column sweep_columns[] = {
+    {"server", LK_COLUMN_TEXT, LK_MERGE_KEY},
+    {"sweeps", LK_COLUMN_INT8, LK_MERGE_ADD},
 };
 
 static const struct lk_column lock_columns[] = {
@@ -126,6 +137,18 @@ collect_locks(struct lk_table *t, const struct lk_core *core)
     }
 }
 
+static void
+collect_sweeps(struct lk_table *t, const struct lk_core *core)
+{
+    lk_table_init(t, sweep_columns, LK_COUNT(sweep_columns));
+    for (const struct lk_sweep *sw = core->sweeps; sw; sw = sw->next) {
+        char server[LK_METRICS_NAME_MAX];
+        (void)snprintf(server, sizeof(server), "%s:%d", sw->host, sw->port);
+        lk_table_add(t, server);
+        lk_table_add_uint(t, sw->made);
+    }
+}
+
 void
 lk_metrics_collect(struct lk_metrics *m, const struct lk_show *from)
 {
@@ -133,6 +156,7 @@ lk_metrics_collect(struct lk_metrics *m, const struct lk_show *from)
     lk_view_collect(lk_view_find(lk_span_str("STATS")), &m->tables[LK_METRICS_STATS], from);
     lk_view_collect(lk_view_find(lk_span_str("LISTS")), &m->tables[LK_METRICS_LISTS], from);
     collect_locks(&m->tables[LK_METRICS_LOCKS], from->core);
+    collect_sweeps(&m->tables[LK_METRICS_SWEEPS], from->core);
 }
 
 void
@@ -312,5 +336,6 @@ lk_metrics_write(struct lk_buf *out, const struct lk_metrics *const *parts, size
     write_families(out, &all.tables[LK_METRICS_LOCKS], lock_gauges, LK_COUNT(lock_gauges), "gauge");
     write_histogram(out, &all.tables[LK_METRICS_LOCKS], "advisory_hold_seconds",
         "How long session locks were held, of those that are held no more.", "hold_us");
+    write_families(out, &all.tables[LK_METRICS_SWEEPS], sweep_counters, LK_COUNT(sweep_counters), "counter");
     lk_metrics_clear(&all);
 }

@@ -15,6 +15,7 @@ enum lk_metrics_table {
     LK_METRICS_STATS,
     LK_METRICS_LISTS,
     LK_METRICS_LOCKS,
+    LK_METRICS_SWEEPS,
     LK_METRICS_TABLES,
 };
 

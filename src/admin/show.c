@@ -232,6 +232,21 @@ static const struct lk_column pins[] = {
     INT8("held_ms"),
     TEXT("statement"),
 };
+static const struct lk_column lock_waits[] = {
+    TEXT("database"),
+    INT8("waiter_client_id"),
+    TEXT("waiter_application_name"),
+    INT4("waiter_pid"),
+    TEXT("space"),
+    TEXT("key"),
+    TEXT("name"),
+    TEXT("mode"),
+    INT8("holder_client_id"),
+    TEXT("holder_application_name"),
+    INT4("holder_pid"),
+    INT8("waited_ms"),
+    INT8("seen_ms_ago"),
+};
 static const struct lk_column leaks[] = {
     TEXT("ts"),
     TEXT("event"),
@@ -309,6 +324,7 @@ static const struct lk_view views[] = {
     {.name = "STATE", COLUMNS(state), .collect = lk_show_state},
     {.name = "MEM", COLUMNS(mem), .everywhere = true, .collect = lk_show_mem},
     {.name = "ADVISORY_LOCKS", COLUMNS(advisory_locks), .everywhere = true, .collect = lk_show_advisory_locks},
+    {.name = "LOCK_WAITS", COLUMNS(lock_waits), .everywhere = true, .collect = lk_show_lock_waits},
     {.name = "LEAKS", COLUMNS(leaks), .collect = lk_show_leaks},
     {.name = "PINS", COLUMNS(pins), .everywhere = true, .collect = lk_show_pins},
     {.name = "LOCK_STATEMENTS",

@@ -187,6 +187,7 @@ lk_show_advisory_locks(struct lk_table *t, const struct lk_show *from)
             add_held(t, s, &s->ledger.held[i], &shown);
         add_waits(t, s, &shown);
     }
+    lk_show_foreign_locks(t, from);
     free(shown.normalized);
 }
 

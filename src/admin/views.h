@@ -42,6 +42,10 @@ void lk_show_lock_statements_finish(struct lk_table *answer, const struct lk_tab
 bool lk_show_waits(const struct lk_server *s);
 void lk_show_leaks(struct lk_table *t, const struct lk_show *from);
 
+/* show_sweeps.c */
+void lk_show_foreign_locks(struct lk_table *t, const struct lk_show *from);
+void lk_show_lock_waits(struct lk_table *t, const struct lk_show *from);
+
 /* show_hosts.c */
 void lk_show_dns_hosts(struct lk_table *t, const struct lk_show *from);
 /* Names with the zones they are in, from which the zones are counted. */

@@ -11,8 +11,8 @@
  * effect so far. */
 static const char *const events[] = {"all", "leak", "leak_summary", "hidden", "lost", "pin", "unpin", "idle_hold",
     "pin_timeout", "pins_full", "unlock_failed", "rejected", "released", "observed", "rewritten",
-    "rewritten_lost", "lint"};
-static const char *const unwritten_events[] = {"wait", "deadlock"};
+    "rewritten_lost", "lint", "wait"};
+static const char *const unwritten_events[] = {"deadlock"};
 
 struct check {
     const struct lk_settings *s;

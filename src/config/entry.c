@@ -88,7 +88,7 @@ const struct lk_option lk_database_options[] = {
     SWITCH(DB, advisory_lock_notice, LOCKS, "see [lockkeeper]"),
     INT(DB, advisory_max_pins, 0, MOST, LOCKS, "see [lockkeeper]"),
     INT(DB, advisory_max_waits, 0, MOST, LOCKS, "see [lockkeeper]"),
-    SWITCH(DB, advisory_catalog, LOCKS | INERT, "see [lockkeeper]"),
+    SWITCH(DB, advisory_catalog, LOCKS, "see [lockkeeper]"),
     TIME(DB, advisory_pin_timeout, LOCKS, "see [lockkeeper]"),
 };
 const size_t lk_database_option_count = LK_COUNT(lk_database_options);

@@ -215,6 +215,14 @@ lk_ledger_probe_row(
 }
 
 void
+lk_ledger_swept(struct lk_ledger *l, struct lk_key key, enum lk_lock_mode mode, struct lk_now now)
+{
+    lk_ledger_doubt(l, LK_UNSURE_HIDDEN);
+    if (l->count < LK_LEDGER_MAX && !find(l, key, mode))
+        add(l, key, mode, NULL, now)->source = LK_HELD_SWEEP;
+}
+
+void
 lk_ledger_probe_end(struct lk_ledger *l)
 {
     uint32_t kept = 0;

@@ -84,6 +84,9 @@ void lk_ledger_leave(struct lk_ledger *l);
 const struct lk_held *lk_ledger_idles(struct lk_ledger *l);
 /* How many locks are held that nobody left behind. */
 uint32_t lk_ledger_own(const struct lk_ledger *l);
+/* A sweep saw a lock that the ledger does not have: it is added (count unknown, source SWEEP), and the ledger is unsure until a
+ * probe has looked. */
+void lk_ledger_swept(struct lk_ledger *l, struct lk_key key, enum lk_lock_mode mode, struct lk_now now);
 /* After TOUCH, ERROR, ANSWER and HIDDEN the counts of all entries are unknown too. */
 void lk_ledger_doubt(struct lk_ledger *l, enum lk_unsure why);
 const struct lk_held *lk_ledger_find(const struct lk_ledger *l, struct lk_key key, enum lk_lock_mode mode);

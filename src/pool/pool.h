@@ -19,6 +19,9 @@ enum lk_seat_list {
     LK_SEAT_LISTS,
 };
 
+struct lk_catalog;
+struct lk_sweep;
+
 /* A server's seat; embedded in struct lk_server. */
 struct lk_seat {
     struct lk_node node;
@@ -71,6 +74,8 @@ struct lk_pool {
     struct lk_stats last_stats;  /* at the last stats_period */
     struct lk_stats average;     /* per second over the last stats_period */
     struct lk_lock_stats locks;
+    struct lk_catalog *catalog;  /* the session's: of its database; NULL: none is read */
+    struct lk_sweep *sweep;      /* the session's: of its server */
     void *welcome;        /* the session's: parameter values of the pool's servers */
 };
 

@@ -59,6 +59,7 @@ route_numbers(struct lk_route *r, const struct lk_settings *s, const struct lk_d
         u ? u->advisory_pin_timeout_us : -1, pick_us(d->advisory_pin_timeout_us, s->advisory_pin_timeout_us));
     r->advisory_max_pins = (uint32_t)pick(d->advisory_max_pins, s->advisory_max_pins);
     r->advisory_max_waits = (uint32_t)pick(d->advisory_max_waits, s->advisory_max_waits);
+    r->advisory_catalog = pick(d->advisory_catalog, s->advisory_catalog) != 0;
     r->advisory_trust_after = (uint32_t)pick(d->advisory_trust_after, s->advisory_trust_after);
     r->advisory_probe_sample = (uint32_t)pick(d->advisory_probe_sample, s->advisory_probe_sample);
 }

@@ -26,6 +26,7 @@ struct lk_route {
     bool advisory_lock_notice;
     int64_t advisory_pin_timeout_us;
     uint32_t advisory_max_pins, advisory_max_waits; /* 0: unlimited */
+    bool advisory_catalog;
     uint32_t advisory_trust_after, advisory_probe_sample;
 };
 

@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "lock/policy.h"
+#include "session/catalogs.h"
 #include "session/clean.h"
 #include "session/errand.h"
 #include "session/evidence.h"
@@ -192,7 +193,7 @@ on_tag(struct lk_core *core, struct lk_server *s, const struct lk_reply *r, stru
         if (s->client && r->name)
             lk_prepared_drop(&s->client->prepared, lk_span_str(r->name));
     } else {
-        lk_evidence_ddl(core, s, tag);
+        lk_evidence_ddl(core, s, tag, r->analysis);
     }
 }
 
@@ -220,8 +221,10 @@ on_complete(struct lk_core *core, struct lk_server *s, struct lk_frame *f, struc
         if (s->seat.pool->route.advisory_lock_policy == LK_POLICY_REWRITE)
             lk_shorten_tag(s, r, tag);
     }
-    if (r->watch)
+    if (r->watch) {
+        lk_catalogs_doubt(s->seat.pool, r->watch);
         lk_policy_complete(core, s, r->watch, f->type == 's');
+    }
     if (r->kind != LK_REPLY_EXECUTE)
         return;
     if (r->purpose == LK_FOR_CLIENT) {

@@ -378,6 +378,10 @@ done(struct lk_core *core, struct lk_server *s)
         lk_server_close(core, s, "could not be cleaned", LK_REASON_BACKEND_CLOSED, false);
         return WAIT;
     }
+    if (s->errand) {
+        lk_errand_start(core, s);
+        return WAIT;
+    }
     if (lk_server_worn_out(core, s, &why)) {
         lk_server_close(core, s, why, LK_REASON_ADMIN, true);
         return WAIT;

@@ -6,11 +6,13 @@
 
 #include "base/log.h"
 #include "session/cancel.h"
+#include "session/catalogs.h"
 #include "session/clean.h"
 #include "session/errand.h"
 #include "session/link.h"
 #include "session/secrets.h"
 #include "session/step.h"
+#include "session/sweeps.h"
 
 #define ANALYSES_BYTES ((size_t)16 * 1024 * 1024)
 
@@ -87,6 +89,8 @@ lk_core_free(struct lk_core *core)
     lk_arena_clear(&core->arena);
     lk_user_keys_free(core);
     lk_secrets_free(core);
+    lk_catalogs_free(core);
+    lk_sweeps_free(core);
     lk_analysis_cache_free(core->analyses);
     lk_trust_free(core->trust);
     free(core->remarks);
@@ -146,6 +150,8 @@ pool_of_route(struct lk_core *core, struct lk_route route)
     }
     pool = lk_pool_new(&route, core->shared->budgets, core->now.mono_us);
     pool->scope.id = ++core->next_scope;
+    lk_catalogs_join(core, pool);
+    lk_sweeps_join(core, pool);
     pool->paused = lk_names_has(&core->paused, pool->route.database);
     lk_list_push(&core->pools, &pool->node);
     return pool;
@@ -283,6 +289,8 @@ reload_pool(struct lk_core *core, struct lk_pool *pool)
     bool doubt = pool->route.advisory_lock_policy != route.advisory_lock_policy ||
         pool->route.advisory_unlock_all != route.advisory_unlock_all;
     lk_pool_reroute(pool, &route, core->shared->budgets);
+    lk_catalogs_join(core, pool);
+    lk_sweeps_join(core, pool);
     if (moved)
         pool->failed_us = 0;
     LK_LIST_EACH(&core->servers, struct lk_server, node, s)

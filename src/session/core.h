@@ -23,6 +23,7 @@ struct lk_shared {
     struct lk_hash_key hash_key;   /* random at start */
     uint8_t mock_key[32];          /* random at start: mock SCRAM salts */
     void (*random)(uint8_t *out, size_t n);
+    bool no_errands;               /* no query of our own but auth_query: for tests whose backends are played */
     bool separate_resets;          /* never piggyback a reset: for tests that look at cleaning by itself */
     uint32_t pid;
     uint32_t uid;
@@ -71,6 +72,8 @@ struct lk_core {
     struct lk_statements *lock_statements; /* written in session/holds.c */
     struct lk_statement *statements; /* uthash */
     struct lk_interned *interned;    /* uthash: parameter values */
+    struct lk_sweep *sweeps;         /* of the servers (host, port) */
+    struct lk_catalog *catalogs;     /* of the servers' databases */
     struct lk_lookup *lookups;       /* uthash: secrets that auth_query found */
     bool lookups_md5;                /* ... the last of them was an md5 hash */
     struct lk_key_of_user *user_keys; /* uthash: ClientKeys and passwords that logins revealed */

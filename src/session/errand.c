@@ -9,6 +9,11 @@
 #include "session/step.h"
 #include "wire/build.h"
 
+/* Ours name nothing but what is pg_catalog's. */
+static const char own_settings_text[] =
+    "SELECT pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true),"
+    " pg_catalog.set_config('role', 'none', true), pg_catalog.set_config('statement_timeout', $1, true)";
+
 /* A client may have left a search_path, a role or temporary tables behind that would make an operator's unqualified query
  * read another's tables. Local to the transaction, as is the time-out, so that nothing of it is left to the next client. */
 static const char settings_text[] =
@@ -34,7 +39,7 @@ build(struct lk_buf *out, const struct lk_errand *e, int64_t left_ms)
     char limit[24];
     (void)snprintf(limit, sizeof(limit), "%" PRId64, left_ms);
     const struct lk_span settings[] = {lk_span_str(limit)};
-    lk_build_parse(out, "", lk_span_str(settings_text), 0, lk_span_make(NULL, 0));
+    lk_build_parse(out, "", lk_span_str(e->kind->resets ? settings_text : own_settings_text), 0, lk_span_make(NULL, 0));
     lk_build_bind(out, "", settings, 1);
     lk_build_execute(out, "", 0);
     lk_build_parse(out, "", lk_span_str(e->text), 0, lk_span_make(NULL, 0));
@@ -68,7 +73,7 @@ bool
 lk_errand_begin(struct lk_core *core, struct lk_errand *e, struct lk_pool *pool)
 {
     struct lk_server *s = lk_link_lendable(core, pool);
-    if (!e->kind->queues && (!s || lk_pool_first_waiter(pool)))
+    if (!e->kind->queues && (!s || lk_pool_first_waiter(pool) || lk_list_first(&pool->errands)))
         return false;
     e->pool = pool;
     if (s && !lk_list_first(&pool->errands)) {
@@ -78,6 +83,23 @@ lk_errand_begin(struct lk_core *core, struct lk_errand *e, struct lk_pool *pool)
     lk_pool_wait_errand(pool, &e->place, core->now.mono_us);
     lk_link_serve(core, pool);
     return true;
+}
+
+void
+lk_errand_begin_extra(struct lk_core *core, struct lk_errand *e, struct lk_pool *pool)
+{
+    struct lk_server *s = lk_server_open(core, pool);
+    s->extra = true;
+    s->errand = e;
+    e->pool = pool;
+    e->server = s;
+}
+
+void
+lk_errand_start(struct lk_core *core, struct lk_server *s)
+{
+    lk_server_enter(core, s, LK_SERVER_IDLE);
+    run(core, s->errand, s);
 }
 
 static struct lk_errand *
@@ -128,6 +150,7 @@ lk_errand_answered(struct lk_core *core, struct lk_server *s)
         lk_error_set(&why, s->ours_failed, "%s failed", e->kind->name);
     s->errand = NULL;
     s->ours_failed[0] = '\0';
+    s->close_after |= s->extra;
     lk_clean_begin(core, s, e->kind->resets ? LK_CLEAN_AUTHORIZATION : LK_CLEAN_DONE, LK_REASON_NONE);
     end(core, e, failed ? &why : NULL);
 }

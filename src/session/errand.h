@@ -1,8 +1,9 @@
 /* Errands: queries of our own on a pool's backends, one at a time on each, while no client has it. An errand's owner embeds
  * struct lk_errand and is called back with rows and an end. It needs no second login and never blocks.
  *
- * Every errand runs with the role and the search_path that the login has by itself (temporary tables last), whatever a client
- * left behind on the backend, and all in one implicit transaction. */
+ * Whatever a client left behind on the backend, an errand runs without SET ROLE and, if it is the operator's query, with the
+ * search_path that the login has by itself, temporary tables last; else with pg_catalog alone. All in one implicit
+ * transaction. */
 #ifndef LK_SESSION_ERRAND_H
 #define LK_SESSION_ERRAND_H
 
@@ -36,6 +37,10 @@ struct lk_errand {
 /* Starts it in that pool, or lets it wait; kind, text, params and deadline are set before. False: it doesn't wait, and no
  * backend is free (done is not called). done may be called before this returns. */
 bool lk_errand_begin(struct lk_core *core, struct lk_errand *e, struct lk_pool *pool);
+/* Starts it on a connection of its own, beyond the pool's limits, which is closed afterwards. */
+void lk_errand_begin_extra(struct lk_core *core, struct lk_errand *e, struct lk_pool *pool);
+/* The connection that was opened for its errand is ready. */
+void lk_errand_start(struct lk_core *core, struct lk_server *s);
 /* Runs waiting errands on what is idle in the pool. */
 void lk_errand_serve(struct lk_core *core, struct lk_pool *pool);
 /* Ends those that wait in the pool with this error. */

@@ -1,6 +1,7 @@
 #include "session/evidence.h"
 
 #include "lock/policy.h"
+#include "session/catalogs.h"
 #include "session/holds.h"
 #include "session/step.h"
 
@@ -57,14 +58,28 @@ accuse(struct lk_run *run, struct lk_suspect x)
     run->suspect_count++;
 }
 
+enum lk_trusted
+lk_evidence_trusted(struct lk_core *core, const struct lk_server *s, uint64_t fingerprint, const struct lk_text *text, bool alone)
+{
+    struct lk_pool *pool = s->seat.pool;
+    uint32_t after = pool->route.advisory_trust_after;
+    enum lk_trusted trusted = lk_trust_look(core->trust, &pool->scope, fingerprint, alone, after);
+    if (trusted == LK_TRUST_TRUSTED && after > 0)
+        return lk_catalogs_settled(pool) ? LK_TRUST_TRUSTED : LK_TRUST_UNKNOWN;
+    if (trusted != LK_TRUST_TOUCH && lk_catalogs_hit(pool, text)) {
+        lk_trust_blame(core->trust, &pool->scope, fingerprint, true);
+        return LK_TRUST_TOUCH;
+    }
+    return trusted;
+}
+
 /* Is the statement trusted, in that company? If not it becomes a suspect. Takes the reference over. */
 static void
 judge(struct lk_core *core, struct lk_server *s, struct lk_suspect x, bool alone)
 {
-    struct lk_pool *pool = s->seat.pool;
     enum lk_trusted trusted = LK_TRUST_UNKNOWN;
     if (x.fingerprint != 0)
-        trusted = lk_trust_look(core->trust, &pool->scope, x.fingerprint, alone, pool->route.advisory_trust_after);
+        trusted = lk_evidence_trusted(core, s, x.fingerprint, x.text, alone);
     if (trusted == LK_TRUST_TRUSTED) {
         suspect_clear(&x);
         return;
@@ -236,10 +251,11 @@ changes_meaning(struct lk_span tag)
 }
 
 void
-lk_evidence_ddl(struct lk_core *core, struct lk_server *s, struct lk_span tag)
+lk_evidence_ddl(struct lk_core *core, struct lk_server *s, struct lk_span tag, const struct lk_analysis *a)
 {
     if (!changes_meaning(tag))
         return;
+    lk_catalogs_changed(core, s->seat.pool, a);
     const char *database = s->seat.pool->route.database;
     LK_LIST_EACH(&core->pools, struct lk_pool, node, pool)
     if (strcmp(pool->route.database, database) == 0)

@@ -21,8 +21,11 @@ void lk_evidence_rest(struct lk_core *core, struct lk_server *s);
 void lk_evidence_probed(struct lk_core *core, struct lk_server *s, uint32_t found, uint32_t vanished);
 /* Forgets the run, when a server is lent or settled. */
 void lk_evidence_reset(struct lk_server *s);
-/* A DDL tag: the trust of that database's statements is void. */
-void lk_evidence_ddl(struct lk_core *core, struct lk_server *s, struct lk_span tag);
+/* Is the statement trusted in the server's pool? text (may be NULL) is looked up in the catalogue while it is not. */
+enum lk_trusted lk_evidence_trusted(
+    struct lk_core *core, const struct lk_server *s, uint64_t fingerprint, const struct lk_text *text, bool alone);
+/* A DDL tag: the trust of that database's statements is void. `a`: the text's analysis, may be NULL. */
+void lk_evidence_ddl(struct lk_core *core, struct lk_server *s, struct lk_span tag, const struct lk_analysis *a);
 /* Would a lock that the probe now under way shows be one that no plan explains? */
 bool lk_evidence_hidden(const struct lk_server *s);
 /* The text to name for a lock that a probe found: the only suspect's, or the last touch's; may be NULL. */

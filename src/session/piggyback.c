@@ -19,12 +19,10 @@ free_but_for_this(const struct lk_core *core, const struct lk_server *s)
 static bool
 trusted(struct lk_core *core, const struct lk_server *s, const struct lk_analysis *a, bool alone)
 {
-    const struct lk_pool *pool = s->seat.pool;
     if (a->plan || a->trust == LK_TRUST_NEVER)
         return false;
     return a->trust == LK_TRUST_ALWAYS ||
-           lk_trust_look(core->trust, &pool->scope, a->fingerprint, alone, pool->route.advisory_trust_after) ==
-               LK_TRUST_TRUSTED;
+           lk_evidence_trusted(core, s, a->fingerprint, a->text, alone) == LK_TRUST_TRUSTED;
 }
 
 /* Counts this release, unless its turn has come to be sampled by a probe: then the reset must come after that. */

@@ -338,3 +338,31 @@ lk_tell_hidden(struct lk_core *core, struct lk_server *s, const struct lk_held *
     s->seat.pool->locks.hidden++;
     lk_effects_record(&core->effects, r);
 }
+
+/* Who is at the other end of that backend: a client of ours, or just a process. */
+static void
+set_party(struct lk_party *p, const struct lk_server *s, uint32_t pid)
+{
+    p->present = s || pid != 0;
+    p->pid = pid;
+    if (!s || !s->who)
+        return;
+    p->client_id = s->who->id;
+    p->addr = lk_mem_dup(s->who->addr);
+    p->port = s->who->port;
+    p->application_name = lk_mem_dup(s->who->application_name);
+}
+
+void
+lk_tell_wait(struct lk_core *core, struct lk_server *s, struct lk_key key, enum lk_lock_mode mode, int64_t waited_us,
+    const struct lk_server *holder, uint32_t holder_pid)
+{
+    const struct lk_reply *head = lk_replies_head(&s->replies);
+    struct lk_record *r = record_new(core, s, LK_EVENT_WAIT);
+    set_lock(core, s, r, key, mode, 0);
+    r->waited_us = waited_us;
+    set_party(&r->holder, holder, holder ? holder->pid : holder_pid);
+    if (head && head->analysis)
+        set_text(core, r, head->analysis->text);
+    lk_effects_record(&core->effects, r);
+}

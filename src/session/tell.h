@@ -28,6 +28,9 @@ void lk_tell_pins_full(struct lk_core *core, const struct lk_pinned *n);
 void lk_tell_idle_hold(struct lk_core *core, struct lk_server *s);
 /* The client is closed for idling with locks. */
 void lk_tell_pin_timeout(struct lk_core *core, struct lk_server *s);
+/* A request has waited long for a lock; holder: who has it, if one of ours, else holder_pid (0: not known). */
+void lk_tell_wait(struct lk_core *core, struct lk_server *s, struct lk_key key, enum lk_lock_mode mode, int64_t waited_us,
+    const struct lk_server *holder, uint32_t holder_pid);
 void lk_tell_hidden(struct lk_core *core, struct lk_server *s, const struct lk_held *held);
 
 #endif

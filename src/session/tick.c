@@ -5,10 +5,12 @@
 
 #include "base/log.h"
 #include "session/cancel.h"
+#include "session/catalogs.h"
 #include "session/errand.h"
 #include "session/evidence.h"
 #include "session/link.h"
 #include "session/pinned.h"
+#include "session/sweeps.h"
 #include "wire/build.h"
 
 #define CANCEL_AGAIN_US ((int64_t)200000)
@@ -268,6 +270,8 @@ lk_core_tick(struct lk_core *core, struct lk_now now)
         lk_cancel_ended(core, k);
     check_pools(core);
     lk_unused_tidy(core);
+    lk_catalogs_tick(core);
+    lk_sweeps_tick(core);
     lk_params_tidy(core, false);
     lk_link_serve_due(core);
 }

@@ -143,7 +143,7 @@ def test_a_lock_that_the_query_takes_is_not_left_on_its_backend(asking, pg):
                                       " pg_advisory_lock(870001) is not null"))
     assert daemon.raw("u_scram", "app", PASSWORDS["u_scram"]).simple("select 1") == [["1"]]
     wait_until(lambda: not [l for l in pg.locks() if l[4] == "870001"], what="the lock is gone")
-    assert pool(daemon, "app", "postgres")["sv_idle"] == 1
+    wait_until(lambda: pool(daemon, "app", "postgres")["sv_idle"] == 1, what="the backend is free again")
 
 
 def test_many_logins_at_once_share_one_query(asking, pg):

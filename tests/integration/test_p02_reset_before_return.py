@@ -51,7 +51,7 @@ def test_p02_a_transaction_of_many_statements_is_reset_once(lk, logged):
 
 
 def test_p02_tracked_spares_trusted_statements(lk, logged):
-    daemon = start(lk, advisory_unlock_all="tracked", advisory_probe_sample=0)
+    daemon = start(lk, advisory_unlock_all="tracked", advisory_probe_sample=0, advisory_catalog=0)
     conn = daemon.connect(user="logged")
     for n in range(20):
         conn.execute("select %d as mark" % n)

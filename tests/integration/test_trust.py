@@ -16,7 +16,7 @@ def probes(pg):
 
 
 def start(lk, **settings):
-    return lk(dict({"default_pool_size": 1, "advisory_probe_sample": 0}, **settings), userlist={"probed": ""})
+    return lk(dict({"default_pool_size": 1, "advisory_probe_sample": 0, "advisory_catalog": 0}, **settings), userlist={"probed": ""})
 
 
 def run(daemon, count, sql="select %d as n"):

@@ -21,6 +21,7 @@ world_init(struct world *w, bool bytewise, bool tracing)
     w->now = (struct lk_now){LK_SECOND_US * 1000, LK_SECOND_US * 1700000000};
     w->shared.random = count_up;
     w->shared.separate_resets = true;
+    w->shared.no_errands = true;
 }
 
 static struct lk_settings *

@@ -14,6 +14,7 @@
 
 #include "admin/console.h"
 #include "base/version.h"
+#include "session/sweeps.h"
 
 /* --- stand-ins --- */
 static struct {
@@ -123,6 +124,18 @@ lk_core_kill_client(struct lk_core *core, uint64_t id, struct lk_now now)
         return true;
     }
     return false;
+}
+
+struct lk_server *
+lk_sweep_server(const struct lk_core *core, const struct lk_sweep *sw, uint32_t pid)
+{
+    return NULL;
+}
+
+const struct lk_sweep_row *
+lk_sweep_holder(const struct lk_sweep *sw, const struct lk_sweep_row *waiter)
+{
+    return NULL;
 }
 
 unsigned

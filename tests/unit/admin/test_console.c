@@ -169,7 +169,7 @@ help_is_a_notice_that_names_all_views(void **state)
     assert_frames("NC");
     const char *detail = (const char *)lk_msg_error_field(body_of(0), 'D').p;
     assert_non_null(strstr(detail, "SHOW HELP|VERSION|CLIENTS|SERVERS|POOLS|"));
-    assert_non_null(strstr(detail, "ADVISORY_LOCKS|LEAKS|PINS|LOCK_STATEMENTS\n"));
+    assert_non_null(strstr(detail, "ADVISORY_LOCKS|LOCK_WAITS|LEAKS|PINS|LOCK_STATEMENTS\n"));
     assert_non_null(strstr(detail, "SHUTDOWN [WAIT_FOR_SERVERS|WAIT_FOR_CLIENTS]"));
 }
 

@@ -344,6 +344,29 @@ a_listener_hears_of_each_lock_once_when_it_comes_and_once_when_it_goes(void **st
     lk_text_unref(text);
 }
 
+static void
+what_a_sweep_saw_is_held_in_doubt_until_a_probe_has_looked(void **state)
+{
+    struct lk_ledger l = {0};
+    lock(&l, 1);
+    lk_ledger_swept(&l, lk_key_bigint(1), LK_MODE_EXCLUSIVE, t2);
+    lk_ledger_swept(&l, lk_key_bigint(2), LK_MODE_EXCLUSIVE, t2);
+    lk_ledger_swept(&l, lk_key_bigint(3), LK_MODE_EXCLUSIVE, t2);
+    assert_int_equal(l.count, 3);
+    assert_int_equal(l.unsure, LK_UNSURE_HIDDEN);
+    assert_int_equal(find(&l, 1)->source, LK_HELD_LEDGER);
+    assert_int_equal(find(&l, 2)->source, LK_HELD_SWEEP);
+    lk_ledger_probe_begin(&l);
+    assert_false(row(&l, 1));
+    assert_false(row(&l, 2));
+    lk_ledger_probe_end(&l);
+    assert_int_equal(l.count, 2);
+    assert_int_equal(l.unsure, 0);
+    assert_int_equal(find(&l, 2)->source, LK_HELD_SWEEP);
+    assert_null(find(&l, 3));
+    lk_ledger_clear(&l);
+}
+
 int
 main(void)
 {
@@ -363,6 +386,7 @@ main(void)
         cmocka_unit_test(a_full_ledger_is_exact_again_once_a_probe_sees_no_more_than_it_holds),
         cmocka_unit_test(a_probe_of_ten_thousand_locks_keeps_a_thousand_and_the_number),
         cmocka_unit_test(a_listener_hears_of_each_lock_once_when_it_comes_and_once_when_it_goes),
+        cmocka_unit_test(what_a_sweep_saw_is_held_in_doubt_until_a_probe_has_looked),
         cmocka_unit_test(modes_have_the_names_of_the_leak_log),
     };
     return cmocka_run_group_tests_name("lock/ledger", tests, NULL, NULL);

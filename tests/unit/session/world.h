@@ -88,6 +88,7 @@ world_new(const char *auth_type, const char *more)
     (void)snprintf(w->list, sizeof(w->list), "%s/users.txt", w->folder);
     w->shared.random = count_up;
     w->shared.uid = 1000;
+    w->shared.no_errands = true;
     w->shared.budgets = lk_budgets_new();
     w->now = (struct lk_now){LK_SECOND_US * 1000, LK_SECOND_US * 2000};
     struct lk_settings *s = load(w, auth_type, more);
