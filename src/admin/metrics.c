@@ -56,6 +56,7 @@ static const struct family lock_counters[] = {
     {"advisory_rejected_total", "Lock calls that the policy, or a limit, refused.", "rejected", false},
     {"advisory_released_total", "Session locks that policy release freed at the end of a transaction.", "released", false},
     {"advisory_observed_total", "Session locks that policy observe left on a server.", "observed", false},
+    {"advisory_rewritten_total", "Session locks that policy rewrite shortened to their transaction.", "rewritten", false},
     {"advisory_unlock_failed_total", "Unlocks of what was not held.", "unlock_failed", false},
 };
 
@@ -86,6 +87,7 @@ static const struct lk_column lock_columns[] = {
     {"rejected", LK_COLUMN_INT8, LK_MERGE_ADD},
     {"released", LK_COLUMN_INT8, LK_MERGE_ADD},
     {"observed", LK_COLUMN_INT8, LK_MERGE_ADD},
+    {"rewritten", LK_COLUMN_INT8, LK_MERGE_ADD},
     {"unlock_failed", LK_COLUMN_INT8, LK_MERGE_ADD},
     {"held", LK_COLUMN_INT8, LK_MERGE_ADD},
     {"waiting", LK_COLUMN_INT8, LK_MERGE_ADD},
@@ -126,7 +128,7 @@ collect_locks(struct lk_table *t, const struct lk_core *core)
         const struct lk_lock_stats *l = &pool->locks;
         const uint64_t counts[LOCK_COUNTS] = {
             l->leaks, l->hidden, l->lost, l->probes, l->probes_skipped, l->resets, l->rejected,
-            l->released, l->observed, l->unlock_failed};
+            l->released, l->observed, l->rewritten, l->unlock_failed};
         add_row(t, pool, counts, &l->holds);
     }
     LK_LIST_EACH (&core->servers, struct lk_server, node, s) {

@@ -5,6 +5,9 @@ in both key spaces, in and out of transactions, with errors in between, by simpl
 they come and go. After each step the answers (booleans, notices, errors) and the advisory rows of pg_locks, with pids
 mapped to clients, must be the same. At the end every lock left behind is in the leak log exactly once.
 LK_STEPS sets the number of steps, LK_SEED repeats a run.
+
+Under the policies release and reject the direct side is given what the policy makes of a step: unlock_all at the end of each
+transaction; in place of a refused message one that fails.
 """
 import collections
 import os
@@ -120,6 +123,21 @@ def messages(form, call, key, named):
     return rawpg.parse("", text) + bind("") + rawpg.execute() + rawpg.sync()
 
 
+REFUSED = 'select "refused"'
+
+
+def refused(data):
+    """What a client would have to send for what policy reject makes of its messages."""
+    if data[:1] in b"QF":
+        return rawpg.query(REFUSED)
+    return data.replace(rawpg.execute(), rawpg.parse("refused", REFUSED), 1)
+
+
+def plain(answer):
+    """The error of a refusal, on either side, is the same word."""
+    return [("E", "refused") if a[0] == "E" and a[2] in ("0A000", "42703") else a for a in answer]
+
+
 def rows_of(pg, dbname, side):
     """pg_locks' rows with pids mapped to clients, xact and session locks alike."""
     owner = {pid: "client %d" % n for n, pid in enumerate(side.pids) if pid}
@@ -127,19 +145,23 @@ def rows_of(pg, dbname, side):
 
 
 @pytest.mark.limit(240)
-def test_random_lock_scripts_give_the_answers_and_locks_of_direct_connections(pg, lk):
+@pytest.mark.parametrize("policy", ["pin", "release", "reject"])
+def test_random_lock_scripts_give_the_answers_and_locks_of_direct_connections(pg, lk, policy):
+    steps = STEPS if policy == "pin" else STEPS // 3
     seed = int(os.environ.get("LK_SEED", random.randrange(1 << 30)))
-    print("LK_SEED=%d LK_STEPS=%d" % (seed, STEPS))
+    print("LK_SEED=%d LK_STEPS=%d" % (seed, steps))
     rnd = random.Random(seed)
-    daemon = lk({"default_pool_size": CLIENTS + 2},
+    daemon = lk({"default_pool_size": CLIENTS + 2, "advisory_lock_policy": policy},
                 databases={"app": {"host": pg.host, "port": pg.port, "dbname": "app2"}})
     direct = Side(lambda: rawpg.RawConn(pg.host, pg.port).login("app", "app"))
     proxy = Side(lambda: daemon.raw())
     model, states, named, leaks = Model(), ["I"] * CLIENTS, [set() for _ in range(CLIENTS)], collections.Counter()
     savepoint = [False] * CLIENTS
 
-    def ask(client, data, what):
-        answers = [side.ask(client, data) for side in (direct, proxy)]
+    def ask(client, data, what, takes=False):
+        answers = [direct.ask(client, refused(data) if takes and policy == "reject" else data), proxy.ask(client, data)]
+        if takes and policy == "reject":
+            answers = [plain(a) for a in answers]
         assert answers[0] == answers[1], "step %d, client %d, %s: direct %r, proxy %r" % (step, client, what, *answers)
         states[client] = answers[0][-1][1].decode()
         return answers[0]
@@ -153,7 +175,14 @@ def test_random_lock_scripts_give_the_answers_and_locks_of_direct_connections(pg
                 return a[1][4:].decode()
         return None
 
-    for step in range(STEPS):
+    def ended(client):
+        """Policy release at the end of a transaction: what is held is a leak, and freed."""
+        gone = model.leave(client)
+        if gone:
+            leaks.update((key_text(k), m, n) for (k, m), n in gone.items())
+            direct.ask(client, rawpg.query("select pg_advisory_unlock_all()"))
+
+    for step in range(steps):
         client = rnd.randrange(CLIENTS)
         if direct.conns[client] is None:
             for side in (direct, proxy):
@@ -207,15 +236,15 @@ def test_random_lock_scripts_give_the_answers_and_locks_of_direct_connections(pg
         elif dice < 0.34 and states[client] != "E" and model.free(client, key, False):
             # An error after the lock: held although the client got an error.
             call = "select pg_advisory_lock(%s), 1/(select 0)" % ", ".join(map(str, key[1]))
-            ask(client, rawpg.query(call), call)
-            model.session[client][key, "X"] += 1
+            ask(client, rawpg.query(call), call, True)
+            model.session[client][key, "X"] += policy != "reject"
         elif dice < 0.38 and states[client] != "E" and model.free(client, key, True):
             # A pipeline whose last part fails.
             args = ", ".join(map(str, key[1]))
             part = lambda sql: rawpg.parse("", sql) + rawpg.bind() + rawpg.execute()
             ask(client, part("select pg_advisory_lock_shared(%s)" % args) + part("select 1/0")
-                + part("select pg_advisory_unlock_shared(%s)" % args) + rawpg.sync(), "a failing pipeline")
-            model.session[client][key, "S"] += 1
+                + part("select pg_advisory_unlock_shared(%s)" % args) + rawpg.sync(), "a failing pipeline", True)
+            model.session[client][key, "S"] += policy != "reject"
         else:
             call = rnd.choice(["lock", "lock_shared", "try", "try", "try_shared", "unlock", "unlock", "unlock", "unlock_shared",
                                "xact", "try_xact", "try_xact_shared"])
@@ -228,9 +257,12 @@ def test_random_lock_scripts_give_the_answers_and_locks_of_direct_connections(pg
             form = rnd.choice(FORMS)
             if form.startswith("prepared") and states[client] == "E":
                 form = "simple"
-            answer = ask(client, messages(form, call, key, named[client]), "%s %s %s" % (form, call, key))
+            takes = call.startswith(("lock", "try")) and "xact" not in call
+            answer = ask(client, messages(form, call, key, named[client]), "%s %s %s" % (form, call, key), takes)
             if not any(a[0] == "E" for a in answer):
                 model.apply(client, call, key, value(answer), states[client] == "T")
+        if policy == "release" and states[client] == "I":
+            ended(client)
         compare(pg, direct, proxy, client, step, states)
 
     for client in range(CLIENTS):

@@ -29,7 +29,7 @@ def run(daemon, count, sql="select %d as n"):
 
 def test_trust_comes_after_so_many_clean_probes_whatever_the_constants(lk, probes):
     run(start(lk, advisory_trust_after=3), 12)
-    assert probes() == 3
+    assert probes() in (3, 4), "a statement that is sent while the third probe runs is not trusted yet"
 
 
 def test_trust_at_once_probes_nothing(lk, probes):
