@@ -69,7 +69,7 @@ MORE = {
     "pool_idle_timeout": "Its servers are closed then, whatever min_pool_size and server_idle_timeout say.",
     "suspend_timeout": "What is not silent by then is closed.",
     "advisory_unlock_all": "With tracked a lock taken where no evidence shows it can pass to the next client.",
-    "leak_log_events": "The events are leak, leak_summary, hidden, lost, pin and unpin.",
+    "leak_log_events": "docs/advisory-locks.md lists the events, in \"The leak log\".",
     "server_reset_query": "Used in session mode; see server_reset_query_always.",
 }
 

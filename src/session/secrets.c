@@ -256,7 +256,8 @@ void
 lk_secrets_doubt_all(struct lk_core *core)
 {
     struct lk_lookup *l, *next;
-    HASH_ITER(hh, core->lookups, l, next) l->found_us = 0;
+    HASH_ITER(hh, core->lookups, l, next)
+        l->found_us = 0;
 }
 
 void

@@ -79,7 +79,9 @@ each_event_has_its_own_fields(void **state)
     expect(record(LK_EVENT_UNPIN), COMMON("unpin", "info") CLIENT BACKEND LOCK ",\"held_ms\":9652}");
 }
 
-#define STATEMENT ",\"query\":\"SELECT pg_advisory_lock($1)\",\"fingerprint\":\"fedcba9876543210\""
+#define STATEMENT                                                                                                      \
+    ",\"query\":\"SELECT pg_advisory_lock($1)\",\"fingerprint\":\"fedcba9876543210\""                                  \
+    ",\"tags\":{\"route\":\"/pay\"}"
 #define OURS "{\"client\":{\"id\":3,\"addr\":\"unix\",\"port\":6432,\"application_name\":\"cron\"},\"pid\":900}"
 
 static void
@@ -131,7 +133,8 @@ what_a_policy_did_is_told_with_lock_and_statement(void **state)
     expect(record(LK_EVENT_REJECTED), COMMON("rejected", "info") CLIENT BACKEND LOCK STATEMENT "}");
     expect(record(LK_EVENT_RELEASED), COMMON("released", "info") CLIENT BACKEND LOCK STATEMENT "}");
     expect(record(LK_EVENT_OBSERVED), COMMON("observed", "info") CLIENT BACKEND LOCK STATEMENT "}");
-    expect(record(LK_EVENT_REWRITTEN_LOST), COMMON("rewritten_lost", "warning") CLIENT BACKEND LOCK "}");
+    expect(record(LK_EVENT_REWRITTEN_LOST),
+        COMMON("rewritten_lost", "warning") CLIENT BACKEND LOCK ",\"held_ms\":9652" STATEMENT "}");
     struct lk_record *r = record(LK_EVENT_LINT);
     r->lock.present = r->backend.present = false;
     r->lint = "the key comes from hashtext()";
