@@ -72,6 +72,7 @@ lk_probe_send(struct lk_core *core, struct lk_server *s)
     s->probe_parsed = true;
     s->probe_found = 0;
     s->probe_began_us = core->now.mono_us;
+    s->probe_metered = lk_ledger_zero(&s->ledger);
     s->seat.pool->locks.probes++;
     lk_ledger_probe_begin(&s->ledger);
     return true;
@@ -130,7 +131,7 @@ probe_done(struct lk_core *core, struct lk_server *s)
     uint32_t before = s->ledger.count;
     lk_ledger_probe_end(&s->ledger);
     uint32_t vanished = before - s->ledger.count;
-    lk_probe_meter_add(&pool->meter, core->now.mono_us, core->now.mono_us - s->used_us, took);
+    lk_probe_meter_add(&pool->meter, core->now.mono_us, core->now.mono_us - s->used_us, s->probe_metered ? took : 0);
     s->used_us = core->now.mono_us;
     lk_evidence_probed(core, s, s->probe_found, vanished);
 }

@@ -131,6 +131,7 @@ struct lk_server {
     bool close_after;          /* lifetime, RECONNECT, KILL, settings: close instead of IDLE */
     bool untrusted_release;    /* an evidence probe was skipped: reset also under `tracked` */
     int64_t probe_began_us;
+    bool probe_metered;        /* the last one went out for evidence or as a sample, not since a text asked for it */
     uint32_t probe_found;      /* locks that its answer showed and no plan explains, so far */
     bool probe_settled;        /* a probe has answered and nothing has run since */
     int64_t used_us;           /* since it was lent, for the probe meter */

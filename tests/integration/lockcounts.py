@@ -1,4 +1,4 @@
-"""What a daemon has done about locks so far, read from /metrics; it must have been started with a metrics_listen_port."""
+"""What a daemon has done about locks so far, read from /metrics; which it must have been told to serve."""
 import urllib.request
 
 import exposition

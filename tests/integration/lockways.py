@@ -4,8 +4,8 @@ A way says how Lockkeeper comes to see the lock while the statement is not trust
 ANSWER   the text shows the call and the answer tells what was locked: no probe, and the count is known
 TEXT     the text shows that something may lock: the backend is probed after each execution
 TRUST    nothing shows it: the statement is a suspect, and the probe for evidence finds the lock
-The lock is always held when the last step is over. KEY stands for the key in texts; a step is a text, sent as a Query, or
-a function of the connection and the key.
+The lock is always held when the last step is over. KEY stands for the key in texts; a step is a text, sent as a Query,
+or a function of the connection and the key.
 """
 import rawpg
 
@@ -145,9 +145,11 @@ way("a transaction that is committed", ANSWER, "begin", PLAIN, "commit")
 way("a transaction that is rolled back", ANSWER, "begin", PLAIN, "rollback")
 way("a savepoint that is rolled back", ANSWER, "begin", "savepoint s", PLAIN, "rollback to s", "commit")
 way("a chain of transactions", ANSWER, "begin", PLAIN, "commit and chain", "rollback")
-way("a transaction that is prepared", ANSWER, "begin", PLAIN, "prepare transaction 'way KEY'", "rollback prepared 'way KEY'")
+way("a transaction that is prepared", ANSWER,
+    "begin", PLAIN, "prepare transaction 'way KEY'", "rollback prepared 'way KEY'")
 way("a parameter as text", ANSWER,
-    sends("12DCZ", parsed("select pg_advisory_lock($1)"), lambda key: rawpg.bind(params=[str(key)]), rawpg.execute(), rawpg.sync()))
+    sends("12DCZ", parsed("select pg_advisory_lock($1)"), lambda key: rawpg.bind(params=[str(key)]), rawpg.execute(),
+          rawpg.sync()))
 way("a parameter in binary", ANSWER,
     sends("12DCZ", parsed("select pg_advisory_lock($1)", oids=[20]),
           lambda key: rawpg.bind(params=[rawpg.int8(key)], param_formats=[1]), rawpg.execute(), rawpg.sync()))
@@ -184,8 +186,10 @@ way("a computed key", TEXT, "select pg_advisory_lock(length('xx') + KEY - 2)")
 way("a key from a row", TEXT, "select pg_advisory_lock(id + KEY - 1) from three where id = 1")
 way("an argument of another function", TEXT, "select set_config('way.got', pg_try_advisory_lock(KEY)::text, false)")
 way("an argument of CALL", TEXT, "call accept(pg_try_advisory_lock(KEY))")
-way("INSERT VALUES", TEXT, "insert into flag_KEY values (pg_try_advisory_lock(KEY))", setup="create table flag_KEY(b bool)")
-way("INSERT SELECT", TEXT, "insert into flag_KEY select pg_try_advisory_lock(KEY)", setup="create table flag_KEY(b bool)")
+way("INSERT VALUES", TEXT,
+    "insert into flag_KEY values (pg_try_advisory_lock(KEY))", setup="create table flag_KEY(b bool)")
+way("INSERT SELECT", TEXT,
+    "insert into flag_KEY select pg_try_advisory_lock(KEY)", setup="create table flag_KEY(b bool)")
 way("RETURNING", TEXT, "update three set id = id where id = 1 returning pg_try_advisory_lock(KEY)")
 way("ON CONFLICT", TEXT, "insert into flag_KEY values (1) on conflict (n) do update set b = pg_try_advisory_lock(KEY)",
     setup="create table flag_KEY(n int primary key, b bool); insert into flag_KEY values (1)")
@@ -194,42 +198,51 @@ way("UPDATE SET", TEXT, "update flag_KEY set b = pg_try_advisory_lock(KEY)",
 way("DELETE WHERE", TEXT, "delete from three where pg_try_advisory_lock(KEY) is null")
 way("MERGE", TEXT, "merge into three t using (select 1 as id) s on t.id = s.id "
     "when matched and pg_try_advisory_lock(KEY) then do nothing")
-way("CREATE TABLE AS", TEXT, "drop table if exists made_KEY; create table made_KEY as select pg_try_advisory_lock(KEY) as got")
+way("CREATE TABLE AS", TEXT,
+    "drop table if exists made_KEY; create table made_KEY as select pg_try_advisory_lock(KEY) as got")
 way("SELECT INTO", TEXT, "drop table if exists made_KEY; select pg_try_advisory_lock(KEY) as got into made_KEY")
 way("CREATE MATERIALIZED VIEW", TEXT, "drop materialized view if exists made_KEY; "
     "create materialized view made_KEY as select pg_try_advisory_lock(KEY) as got")
-way("ALTER TABLE with a default", TEXT, "alter table three_KEY add b bool default pg_try_advisory_lock(KEY), drop if exists a; "
+way("ALTER TABLE with a default", TEXT,
+    "alter table three_KEY add b bool default pg_try_advisory_lock(KEY), drop if exists a; "
     "alter table three_KEY rename b to a", setup="create table three_KEY(n int); insert into three_KEY values (1)")
 way("ALTER TABLE with USING", TEXT, "alter table flag_KEY alter b type bool using pg_try_advisory_lock(KEY)",
     setup="create table flag_KEY(b bool); insert into flag_KEY values (true)")
 way("ALTER TABLE with a check", TEXT, "alter table flag_KEY drop constraint if exists c, "
     "add constraint c check (b or pg_try_advisory_lock(KEY))",
     setup="create table flag_KEY(b bool); insert into flag_KEY values (false)")
-way("a partition's bound", TEXT, "drop table if exists one_KEY; create table one_KEY partition of by_flag_KEY for values in "
+way("a partition's bound", TEXT,
+    "drop table if exists one_KEY; create table one_KEY partition of by_flag_KEY for values in "
     "(pg_try_advisory_lock(KEY))", setup="create table by_flag_KEY(b bool) partition by list (b)")
 way("COPY of a query", TEXT, copied_out("copy (select pg_advisory_lock(KEY)) to stdout"))
 way("COPY FROM with WHERE", TEXT, copied_in("copy three from stdin where pg_try_advisory_lock(id)"))
 way("EXPLAIN ANALYZE", TEXT, "explain analyze select pg_advisory_lock(KEY)")
 way("a cursor", TEXT, "begin", "declare c cursor for select pg_advisory_lock(KEY)", "fetch 1 from c", "commit")
 way("a cursor WITH HOLD", TEXT, "declare held_KEY cursor with hold for select pg_advisory_lock(KEY)", "close held_KEY")
-way("PREPARE and EXECUTE", TEXT, "prepare p_KEY(bigint) as select pg_advisory_lock($1); execute p_KEY(KEY); deallocate p_KEY")
+way("PREPARE and EXECUTE", TEXT,
+    "prepare p_KEY(bigint) as select pg_advisory_lock($1); execute p_KEY(KEY); deallocate p_KEY")
 way("EXECUTE alone", TEXT, "begin", "prepare p_KEY as select take(KEY)", "execute p_KEY", "deallocate p_KEY", "commit")
-way("EXPLAIN ANALYZE EXECUTE", TEXT, "prepare p_KEY as select take(KEY); explain analyze execute p_KEY; deallocate p_KEY")
+way("EXPLAIN ANALYZE EXECUTE", TEXT,
+    "prepare p_KEY as select take(KEY); explain analyze execute p_KEY; deallocate p_KEY")
 way("CREATE TABLE AS EXECUTE", TEXT, "drop table if exists made_KEY; prepare p_KEY as select got(KEY); "
     "create table made_KEY as execute p_KEY; deallocate p_KEY")
-way("an argument of EXECUTE", TEXT, "prepare p_KEY(bool) as select $1; execute p_KEY(pg_try_advisory_lock(KEY)); deallocate p_KEY")
+way("an argument of EXECUTE", TEXT,
+    "prepare p_KEY(bool) as select $1; execute p_KEY(pg_try_advisory_lock(KEY)); deallocate p_KEY")
 way("a DO block", TEXT, "do $$ begin perform pg_advisory_lock(KEY); end $$")
 way("a DO block that commits", TEXT, "do $$ begin perform pg_advisory_lock(KEY); commit; perform 1; rollback; end $$")
 way("a string that is run", TEXT, "do $$ begin execute 'select pg_' || 'advisory_lock(KEY)'; end $$")
-way("a string handed to query_to_xml", TEXT, "select query_to_xml('select pg_try_advisory_lock(KEY) as got', true, true, '')")
+way("a string handed to query_to_xml", TEXT,
+    "select query_to_xml('select pg_try_advisory_lock(KEY) as got', true, true, '')")
 way("a function of that name elsewhere", TEXT, "select elsewhere.pg_advisory_lock(KEY)")
 way("a portal read in pieces", TEXT,
-    sends("12DsZ", parsed("select pg_advisory_lock(KEY), generate_series(1, 3)"), rawpg.bind(), rawpg.execute(rows=1), rawpg.sync()))
+    sends("12DsZ", parsed("select pg_advisory_lock(KEY), generate_series(1, 3)"), rawpg.bind(), rawpg.execute(rows=1),
+          rawpg.sync()))
 way("a text of more than 256 KB", TEXT, "select pg_advisory_lock(KEY) /* %s */" % ("x" * 300000))
 way("a text of more than 500 tokens", TEXT, "select pg_try_advisory_lock(KEY)" + ", 1" * 600)
 # --- nothing shows it
 
-way("a temporary function", TRUST, "begin", "create or replace function pg_temp.take_KEY() returns void language sql as "
+way("a temporary function", TRUST,
+    "begin", "create or replace function pg_temp.take_KEY() returns void language sql as "
     "$$ select pg_advisory_lock(KEY) $$", "select pg_temp.take_KEY()", "commit")
 way("a function", TRUST, "select take(KEY)")
 way("a function in a function", TRUST, "select take_through_another(KEY)")
@@ -239,7 +252,8 @@ way("a function with its owner's rights", TRUST, "select take_as_owner(KEY)")
 way("a function that catches its error", TRUST, "select take_and_recover(KEY)")
 way("a function in FROM", TRUST, "select 1 from take(KEY)")
 way("a default of an argument", TRUST, "select by_default_KEY()",
-    setup="create function by_default_KEY(b bool default pg_try_advisory_lock(KEY)) returns bool language sql as 'select b'")
+    setup="create function by_default_KEY(b bool default pg_try_advisory_lock(KEY)) returns bool "
+    "language sql as 'select b'")
 way("a statement prepared for a function", TRUST,
     sends("1Z", parsed("select take($1)", "mine"), rawpg.sync()),
     sends("2DCZ", lambda key: rawpg.bind("", "mine", [str(key)]), rawpg.execute(), rawpg.sync()))
@@ -259,7 +273,8 @@ way("a materialized view", TRUST, "refresh materialized view kept_KEY",
     setup="create materialized view kept_KEY as select pg_try_advisory_lock(KEY) as got with no data")
 way("COPY of a view", TRUST, copied_out("copy (select got from looking_KEY) to stdout"),
     setup="create view looking_KEY as select pg_try_advisory_lock(KEY) as got")
-way("CREATE TABLE AS of a function", TRUST, "drop table if exists made_KEY; create table made_KEY as select got(KEY) as got")
+way("CREATE TABLE AS of a function", TRUST,
+    "drop table if exists made_KEY; create table made_KEY as select got(KEY) as got")
 way("EXPLAIN ANALYZE of a function", TRUST, "explain analyze select take(KEY)")
 way("a rule", TRUST, "insert into ruled_KEY values (1)", setup="create table ruled_KEY(id bigint); "
     "create rule also as on insert to ruled_KEY do also select pg_try_advisory_lock(KEY)")
@@ -269,7 +284,8 @@ way("a trigger by MERGE", TRUST, "merge into watched t using (select KEY as id) 
     "when not matched then insert values (s.id)", "delete from watched")
 way("a trigger by COPY", TRUST, copied_in("copy followed from stdin"))
 way("a trigger of a partition", TRUST, "insert into parts values (KEY)")
-way("a trigger of a statement", TRUST, "update three_KEY set id = 1 where false", setup="create table three_KEY(id bigint); "
+way("a trigger of a statement", TRUST,
+    "update three_KEY set id = 1 where false", setup="create table three_KEY(id bigint); "
     "create trigger told after update on three_KEY for each statement execute function on_statement('KEY')")
 way("a trigger of TRUNCATE", TRUST, "truncate emptied_KEY", setup="create table emptied_KEY(id bigint); "
     "create trigger told after truncate on emptied_KEY for each statement execute function on_statement('KEY')")
@@ -282,7 +298,8 @@ way("a deferred trigger at COMMIT", TRUST, "begin", "insert into late values (KE
 way("a deferred trigger at the end of a statement", TRUST, "insert into late values (KEY)")
 way("a deferred trigger at Sync", TRUST,
     sends("12CZ", parsed("insert into late values (KEY)"), rawpg.bind(), rawpg.execute(), rawpg.sync()))
-way("a deferred trigger that is called for", TRUST, "begin", "insert into late values (KEY)", "set constraints all immediate",
+way("a deferred trigger that is called for", TRUST,
+    "begin", "insert into late values (KEY)", "set constraints all immediate",
     "commit")
 way("a default", TRUST, "insert into filled_KEY(id) values (1)",
     setup="create table filled_KEY(id bigint, b bool default pg_try_advisory_lock(KEY))")
@@ -300,7 +317,8 @@ way("REINDEX", TRUST, "reindex table indexed_KEY", setup="create table indexed_K
 way("CREATE INDEX", TRUST, "create index on indexed_KEY(so_called_immutable(id))",
     setup="create table indexed_KEY(id bigint); insert into indexed_KEY values (KEY)")
 way("ANALYZE of an expression", TRUST, "analyze measured_KEY", setup="create table measured_KEY(id bigint, n int); "
-    "insert into measured_KEY values (KEY, 1), (KEY, 2); create statistics st_KEY on (so_called_immutable(id)), n from measured_KEY")
+    "insert into measured_KEY values (KEY, 1), (KEY, 2); create statistics st_KEY on (so_called_immutable(id)), n "
+    "from measured_KEY")
 way("a row's policy", TRUST, "select count(*) from guarded_KEY", setup="create table guarded_KEY(id bigint); "
     "insert into guarded_KEY values (1); alter table guarded_KEY enable row level security, force row level security; "
     "create policy looks on guarded_KEY using (pg_try_advisory_lock(KEY))")
@@ -308,25 +326,30 @@ way("an operator", TRUST, "select KEY::bigint #! 1::bigint",
     setup="create function op_KEY(a bigint, b bigint) returns bool language plpgsql as 'begin return got(a); end'; "
     "create operator #! (leftarg = bigint, rightarg = bigint, function = op_KEY)")
 way("a cast", TRUST, "select row(KEY)::boxed_KEY::bigint",
-    setup="create type boxed_KEY as (id bigint); create function unbox_KEY(b boxed_KEY) returns bigint language plpgsql as "
-    "'begin perform take(b.id); return b.id; end'; create cast (boxed_KEY as bigint) with function unbox_KEY(boxed_KEY)")
+    setup="create type boxed_KEY as (id bigint); create function unbox_KEY(b boxed_KEY) returns bigint "
+    "language plpgsql as 'begin perform take(b.id); return b.id; end'; "
+    "create cast (boxed_KEY as bigint) with function unbox_KEY(boxed_KEY)")
 way("an aggregate", TRUST, "select taken_KEY(KEY) from three",
     setup="create function step_KEY(s bigint, n bigint) returns bigint language plpgsql as "
     "'begin perform take(n); return n; end'; create aggregate taken_KEY(bigint) (sfunc = step_KEY, stype = bigint)")
 way("an order of one's own", TRUST, "select id from three order by id using <!!",
     setup="create function less_KEY(a bigint, b bigint) returns bool language plpgsql immutable as "
-    "'begin perform take(KEY); return a < b; end'; create operator <!! (leftarg = bigint, rightarg = bigint, function = less_KEY); "
+    "'begin perform take(KEY); return a < b; end'; "
+    "create operator <!! (leftarg = bigint, rightarg = bigint, function = less_KEY); "
     "create function order_KEY(a bigint, b bigint) returns int language plpgsql immutable as "
     "'begin perform take(KEY); return a - b; end'",
-    superuser="create operator class order_KEY for type bigint using btree as operator 1 <!!, operator 3 =, function 1 order_KEY(bigint, bigint)")
+    superuser="create operator class order_KEY for type bigint using btree as operator 1 <!!, "
+    "operator 3 =, function 1 order_KEY(bigint, bigint)")
 way("an event trigger", TRUST, "drop sequence if exists counted_KEY; create sequence counted_KEY",
     setup="create function on_event_KEY() returns event_trigger language plpgsql as 'begin perform take(KEY); end'",
     superuser="create event trigger on_event_KEY on ddl_command_end when tag in ('CREATE SEQUENCE') "
     "execute function on_event_KEY()")
 way("a cursor over a function", TRUST, "begin", "declare c cursor for select take(KEY)", "fetch 1 from c", "commit")
-way("a cursor WITH HOLD over a function", TRUST, "declare held_KEY cursor with hold for select take(KEY)", "close held_KEY")
+way("a cursor WITH HOLD over a function", TRUST,
+    "declare held_KEY cursor with hold for select take(KEY)", "close held_KEY")
 way("a cursor that a function returns", TRUST, "begin", "select looked_at(KEY)", "fetch all from looked_at", "commit")
 way("a function that is folded by the planner", TRUST, "explain select so_called_immutable(KEY)")
-way("a function that the planner asks for an estimate", TRUST, "explain select 1 from three where id = so_called_stable(KEY)")
+way("a function that the planner asks for an estimate", TRUST,
+    "explain select 1 from three where id = so_called_stable(KEY)")
 way("a function that is folded at Bind", TRUST,
     sends("12Z", parsed("select so_called_immutable(KEY)"), rawpg.bind(), rawpg.sync()))

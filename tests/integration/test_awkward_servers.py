@@ -1,4 +1,4 @@
-"""Servers and settings that stand in the way of looking for locks and of freeing them: no lock passes to the next client."""
+"""Servers and settings that stand in the way of finding locks and of freeing them: none passes to the next client."""
 import pytest
 
 import rawpg

@@ -78,7 +78,8 @@ FAILURES = {
     "a later row": ("22012", 18005, query("select case n when 1 then pg_advisory_lock(18005)::text "
                                    "else (1 / (2 - n))::text end from generate_series(1, 2) n")),
     "a function that raises": ("P0001", 18006, query("select take_and_fail(18006)")),
-    "a time-out after the call": ("57014", 18007, query("set statement_timeout = 40; select pg_advisory_lock(18007), pg_sleep(9)")),
+    "a time-out after the call": ("57014", 18007, query("set statement_timeout = 40; "
+                                  "select pg_advisory_lock(18007), pg_sleep(9)")),
     "a transaction that is aborted": ("22012", 18008, in_transaction("select pg_advisory_lock(18008), 1/(select 0)")),
     "a row that can not be written": ("23502", 18009, query("create temp table tight(n bool, m int not null); "
                                       "insert into tight select pg_try_advisory_lock(18009), null")),
@@ -161,7 +162,8 @@ def test_p04_a_deadlocks_victim_holds_on_and_what_it_leaves_is_told(pg, lk):
 HITS = 10
 
 
-@pytest.mark.parametrize("setting, state, key", [("lock_timeout", "55P03", 18031), ("statement_timeout", "57014", 18032)])
+@pytest.mark.parametrize("setting, state, key", [
+    ("lock_timeout", "55P03", 18031), ("statement_timeout", "57014", 18032)])
 def test_p06_a_lock_granted_as_the_time_out_fires_is_held_and_the_ledger_knows(pg, lk, setting, state, key):
     """The holder lets go at about the moment of the time-out: too early, and the call succeeds; too late, and it fails
     without the lock; between the two it fails with it. The delay follows what came of the last try."""

@@ -1,4 +1,4 @@
-"""What people have reported of session locks behind poolers, each report reduced to a few steps, and what must come of it.
+"""What people have reported of session locks behind poolers: each report in a few steps, and how it must end.
 
 All share one daemon, which has several names for the same database: "one", "two" and "five" have so many backends.
 """
@@ -195,7 +195,8 @@ def test_r18_after_a_service_has_ended_its_lock_is_free_for_direct_sessions_too(
 @pytest.mark.parametrize("call", ["pg_advisory_lock(1234500)", "take(1234501)"])
 def test_r19_psql_that_comes_and_goes_leaves_nothing_that_a_direct_session_waits_for(site, call):
     for _ in range(2):
-        subprocess.run(["psql", "-qAtX", site.daemon.dsn("two"), "-c", "select " + call], check=True, stdout=subprocess.DEVNULL)
+        subprocess.run(["psql", "-qAtX", site.daemon.dsn("two"), "-c", "select " + call], check=True,
+                       stdout=subprocess.DEVNULL)
     key = call.strip(")").split("(")[1]
     wait_until(lambda: count_of(site.daemon, key) == 2, what="two records")
     direct = site.direct()
@@ -206,8 +207,8 @@ def test_r19_psql_that_comes_and_goes_leaves_nothing_that_a_direct_session_waits
 def test_r21_a_cancel_that_comes_after_the_lock_leaves_it_held_and_known(site):
     conn = site.client("one")
     conn.send(rawpg.query("select pg_advisory_lock(20021), pg_sleep(30)"))
-    wait_until(lambda: site.pg.one("select 1 from pg_stat_activity where wait_event = 'PgSleep' and datname = 'reports'"),
-               what="it sleeps")
+    asleep = "select 1 from pg_stat_activity where wait_event = 'PgSleep' and datname = 'reports'"
+    wait_until(lambda: site.pg.one(asleep), what="it sleeps")
     conn.cancel()
     with pytest.raises(rawpg.ServerError) as e:
         conn.rows()
@@ -373,8 +374,8 @@ def test_r36_a_try_that_fails_does_not_pin(site):
     assert count_of(site.daemon, "20036", "pin") == 0
 
 
-@pytest.mark.parametrize("name", ["pg_catalog.pg_advisory_lock", '"pg_advisory_lock"', "PG_ADVISORY_LOCK", "/**/pg_advisory_lock/**/",
-                                  'pg_catalog . "pg_advisory_lock" --\n'])
+@pytest.mark.parametrize("name", ["pg_catalog.pg_advisory_lock", '"pg_advisory_lock"', "PG_ADVISORY_LOCK",
+                                  "/**/pg_advisory_lock/**/", 'pg_catalog . "pg_advisory_lock" --\n'])
 def test_r38_a_call_is_known_however_its_name_is_written(site, name):
     conn = site.client("one")
     conn.simple("select %s(20038)" % name)

@@ -1,4 +1,4 @@
-"""How many rows came back, and what stands in them, does not tell how many locks were taken: the ledger asks PostgreSQL."""
+"""Neither how many rows came back nor what stands in them tells how many locks were taken: PostgreSQL is asked."""
 import pytest
 
 import rawpg
@@ -6,9 +6,12 @@ from harness import Daemon, wait_until
 from locklib import held
 
 
+POOLS = 8
+
+
 @pytest.fixture(scope="module")
 def shared(pg, folder, binary):
-    """One daemon for all, two backends; and the tables that the statements read and write."""
+    """One daemon for all, with so many pools that probes stay rare in each, and the tables of the statements."""
     pg.one("""
         create table many(id bigint);
         insert into many select generate_series(19001, 19010);
@@ -18,8 +21,9 @@ def shared(pg, folder, binary):
         create constraint trigger late after insert on deferred_many deferrable initially deferred
             for each row execute function lock_row();
         """, dbname="app", user="app")
-    daemon = Daemon(folder, pg, binary, {"default_pool_size": 2}).start()
-    yield daemon
+    at = {"host": pg.host, "port": pg.port, "dbname": "app"}
+    daemon = Daemon(folder, pg, binary, {"default_pool_size": 2}, databases={"pool%d" % n: at for n in range(POOLS)})
+    yield daemon.start()
     wrong = daemon.stop()
     pg.one("drop table many, deferred_many", dbname="app", user="app")
     assert not wrong, wrong
@@ -32,7 +36,7 @@ def use(request, pg, shared):
     for conn in shared.opened:
         conn.close()
     shared.opened.clear()
-    wait_until(lambda: held(pg) == [], what="what a failed test has held is gone")
+    wait_until(lambda: held(pg) == [] == shared.console("SHOW ADVISORY_LOCKS"), what="nothing is held, and the ledgers know")
 
 
 def query(sql):
@@ -79,18 +83,24 @@ TRY = "pg_try_advisory_lock"
 CASES = {
     "LIMIT over a sort": (query("select id from many where %s(id) order by id desc limit 1" % TRY), 1, 10, 1),
     "LIMIT without a sort": (query("select id from many where %s(id) limit 3" % TRY), 3, 3, 1),
-    "a set-returning function beside the call": (query("select pg_advisory_lock(19001), generate_series(1, 10)"), 10, 1, 11),
+    "a set-returning function beside the call": (
+        query("select pg_advisory_lock(19001), generate_series(1, 10)"), 10, 1, 11),
     "a set-returning function without a row": (query("select pg_advisory_lock(19001), unnest('{}'::int[])"), 0, 1, 1),
     "OFFSET": (query("select %s(id) from many offset 10" % TRY), 0, 10, 1),
     "OFFSET of a single call": (query("select pg_advisory_lock(19001) offset 1"), 0, 1, 1),
     "LIMIT 0": (query("select pg_advisory_lock(19001) limit 0"), 0, 0, 0),
-    "SELECT INTO": (query("drop table if exists into_rows; select %s(id) as got into temp into_rows from many" % TRY), 0, 10, 1),
-    "INSERT": (query("create temp table inserted(b bool) on commit drop; insert into inserted select %s(id) from many" % TRY), 0, 10, 1),
-    "CREATE TABLE AS": (query("create temp table created on commit drop as select %s(id) as got from many" % TRY), 0, 10, 1),
+    "SELECT INTO": (
+        query("drop table if exists into_rows; select %s(id) as got into temp into_rows from many" % TRY), 0, 10, 1),
+    "INSERT": (
+        query("create temp table inserted(b bool) on commit drop; "
+              "insert into inserted select %s(id) from many" % TRY), 0, 10, 1),
+    "CREATE TABLE AS": (
+        query("create temp table created on commit drop as select %s(id) as got from many" % TRY), 0, 10, 1),
     "UPDATE": (query("update many set id = id where %s(id)" % TRY), 0, 10, 1),
     "DELETE of what it could not lock": (query("delete from many where not %s(id)" % TRY), 0, 10, 1),
     "WHERE IS FALSE": (query("select id from many where %s(id) is false" % TRY), 0, 10, 1),
-    "a condition that is false later": (query("select id from many where %s(id) and id < 0 + random()" % TRY), 0, 10, 1),
+    "a condition that is false later": (
+        query("select id from many where %s(id) and id < 0 + random()" % TRY), 0, 10, 1),
     "ORDER BY": (query("select id from many order by %s(19001)" % TRY), 10, 1, 10),
     "ORDER BY of the key": (query("select 1 from many order by %s(id)" % TRY), 10, 10, 1),
     "GROUP BY": (query("select count(*) from many group by %s(id)" % TRY), 1, 10, 1),
@@ -103,10 +113,12 @@ CASES = {
     "a portal read in pieces": (in_pieces, 2, 10, 1),
     "COPY of a query": (copied("copy (select %s(id) from many) to stdout" % TRY), 10, 10, 1),
     "COPY of a query without a row": (copied("copy (select 1 from many where not %s(id)) to stdout" % TRY), 0, 10, 1),
-    "EXPLAIN ANALYZE": (query("explain (analyze, costs off, timing off, summary off) select %s(id) from many" % TRY), 1, 10, 1),
+    "EXPLAIN ANALYZE": (
+        query("explain (analyze, costs off, timing off, summary off) select %s(id) from many" % TRY), 1, 10, 1),
     "COMMIT with a deferred trigger": (commits("insert into deferred_many select id from many"), 0, 10, 1),
-    "COMMIT with a cursor WITH HOLD": (commits("close all", "declare holding no scroll cursor with hold for select %s(id) from many" % TRY,
-                                               "fetch 3 from holding"), 0, 10, 1),
+    "COMMIT with a cursor WITH HOLD": (
+        commits("close all", "declare holding no scroll cursor with hold for select %s(id) from many" % TRY,
+                "fetch 3 from holding"), 0, 10, 1),
 }
 # What a sort or a cursor needs is not known beforehand: these may take fewer.
 SOME = {"a portal read in pieces"}
@@ -115,7 +127,8 @@ SOME = {"a portal read in pieces"}
 @pytest.mark.parametrize("form", CASES)
 def test_p04_every_lock_is_kept_however_few_rows_came_back(pg, use, form):
     run, rows, locks, count = CASES[form]
-    conn, other = use.raw(), use.raw()
+    pool = "pool%d" % (list(CASES).index(form) % POOLS)
+    conn, other = use.raw(database=pool), use.raw(database=pool)
     assert run(conn) == rows
     taken = held(pg)
     assert len(taken) == locks or (form in SOME and rows <= len(taken) <= locks)
@@ -132,13 +145,13 @@ def test_p04_every_lock_is_kept_however_few_rows_came_back(pg, use, form):
     for end in (conn, other):
         end.send(rawpg.terminate())
         end.close()
-    wait_until(lambda: use.pool()["sv_active"] == 0 and use.console("SHOW PINS") == [], what="nothing is pinned")
+    wait_until(lambda: use.console("SHOW ADVISORY_LOCKS") == use.console("SHOW PINS") == [], what="nothing is pinned")
     assert [r for r in use.leaks("leak") if r["client"]["port"] in ports] == []
 
 
 @pytest.mark.parametrize("form", [f for f, case in CASES.items() if case[2]])
 def test_p03_every_lock_that_is_left_is_told_however_few_rows_came_back(pg, use, form):
-    conn = use.raw()
+    conn = use.raw(database="pool%d" % (list(CASES).index(form) % POOLS))
     port = conn.sock.getsockname()[1]
     CASES[form][0](conn)
     taken = held(pg)

@@ -1,7 +1,7 @@
 """Each way to take a session lock (lockways): kept while its client lives, gone and told when it has left.
 
-All of them share a database and four daemons. A daemon has several names for that database, and so several pools: what one
-pool's probes cost in a second stays far from where they would be skipped.
+All of them share a database and four daemons. A daemon has several names for that database, and so several pools: what
+one pool's probes cost in a second stays far from where they would be skipped.
 """
 import json
 

@@ -16,8 +16,8 @@ def daemon(lk):
 
 
 def cost_of(daemon, run, probes=0):
-    """What so many rounds cost, once their statements are known: when none costs more than its probes any more. The backend
-    goes home after each: what comes behind a reset that is still under way counts as in company, and is trusted apart."""
+    """What so many rounds cost, once their statements are known: when none costs more than its probes any more. The
+    backend goes home after each: what comes behind a reset under way counts as in company, and is trusted apart."""
     def round_of(n):
         run(n)
         wait_until(lambda: daemon.pool()["sv_active"] == 0, what="the backend is at home")
@@ -104,8 +104,8 @@ def to_the_last(conn, n):
     conn.simple("select pg_advisory_unlock_all()")
 
 
-@pytest.mark.parametrize("section", [by_simple, by_extended, by_name, in_transactions, within_one, nested, by_function_call,
-                                     to_the_last], ids=lambda s: s.__name__)
+@pytest.mark.parametrize("section", [by_simple, by_extended, by_name, in_transactions, within_one, nested,
+                                     by_function_call, to_the_last], ids=lambda s: s.__name__)
 def test_a_critical_section_of_calls_that_are_recognised_costs_no_probe(pg, daemon, section):
     conn = daemon.raw()
     cost = cost_of(daemon, lambda n: section(conn, n))
@@ -114,7 +114,8 @@ def test_a_critical_section_of_calls_that_are_recognised_costs_no_probe(pg, daem
     assert held(pg) == []
 
 
-@pytest.mark.parametrize("sql", ["select pg_try_advisory_lock(21010)", "select pg_try_advisory_lock_shared(21010) as got"])
+@pytest.mark.parametrize("sql", ["select pg_try_advisory_lock(21010)",
+                                 "select pg_try_advisory_lock_shared(21010) as got"])
 def test_a_try_that_fails_costs_no_probe(pg, daemon, sql):
     conn = daemon.raw()
     with pg.connect() as holder:
