@@ -112,7 +112,7 @@ struct lk_server {
     struct lk_ledger ledger;
     struct lk_block block;
     struct lk_run run;
-    uint32_t ran;                /* statements of a client's since the last ReadyForQuery; as the next, written in remark */
+    uint32_t ran;                /* a client's statements since the last ReadyForQuery; written in remark, as the next */
     struct lk_text *only_locked; /* one of them that only took transaction-level locks; a reference */
     bool locks_told;           /* a pin record was written and no unpin yet */
     struct lk_now pinned_since;
