@@ -7,12 +7,10 @@
 
 #include "base/mem.h"
 
-/* What leak_log_events may name: events that are written (lock/record.h), and those that belong to options without
- * effect so far. */
+/* What leak_log_events may name (lock/record.h). */
 static const char *const events[] = {"all", "leak", "leak_summary", "hidden", "lost", "pin", "unpin", "idle_hold",
     "pin_timeout", "pins_full", "unlock_failed", "rejected", "released", "observed", "rewritten",
-    "rewritten_lost", "lint", "wait"};
-static const char *const unwritten_events[] = {"deadlock"};
+    "rewritten_lost", "lint", "wait", "deadlock"};
 
 struct check {
     const struct lk_settings *s;
@@ -124,10 +122,7 @@ check_event(const struct check *c, struct lk_span name)
     const char *text = (const char *)name.p;
     if (name.n == 0 || is_one_of(name, events, LK_COUNT(events)))
         return;
-    if (is_one_of(name, unwritten_events, LK_COUNT(unwritten_events)))
-        find(c, WARNING("leak_log_events"), "leak_log_events: %.*s: this version writes no such records", shown, text);
-    else
-        find(c, ERROR("leak_log_events"), "leak_log_events: there is no event \"%.*s\"", shown, text);
+    find(c, ERROR("leak_log_events"), "leak_log_events: there is no event \"%.*s\"", shown, text);
 }
 
 static void

@@ -118,6 +118,8 @@ on_error(struct lk_core *core, struct lk_server *s, struct lk_span whole, struct
     if (!r)
         return;
     r->failed = true;
+    if (lk_span_is(lk_msg_error_field(body, 'C'), "40P01"))
+        lk_tell_deadlock(core, s, lk_msg_error_field(body, 'D'));
     if (r->purpose == LK_FOR_REFUSAL) {
         if (lk_refuse_answer(core, s, r, whole, body))
             lk_policy_refused(core, s, r->watch);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "base/log.h"
+#include "lock/deadlock.h"
 #include "lock/policy.h"
 #include "session/evidence.h"
 #include "session/holds.h"
@@ -11,6 +12,7 @@
 #include "session/pinned.h"
 #include "session/policy.h"
 #include "session/step.h"
+#include "session/sweeps.h"
 #include "sql/normalize.h"
 
 #define LEAKS_MAX 100u
@@ -364,5 +366,36 @@ lk_tell_wait(struct lk_core *core, struct lk_server *s, struct lk_key key, enum 
     set_party(&r->holder, holder, holder ? holder->pid : holder_pid);
     if (head && head->analysis)
         set_text(core, r, head->analysis->text);
+    lk_effects_record(&core->effects, r);
+}
+
+static void
+set_wait(struct lk_core *core, struct lk_deadlock_wait *w, const struct lk_server *s, const struct lk_deadlock_line *l)
+{
+    const struct lk_pool *pool = s->seat.pool;
+    set_party(&w->waiter, lk_sweep_server(core, pool->sweep, l->waiter), l->waiter);
+    set_party(&w->blocked_by, lk_sweep_server(core, pool->sweep, l->blocker), l->blocker);
+    if (!l->advisory) {
+        w->lock_text = lk_mem_dup_span(l->lock);
+        return;
+    }
+    w->key_known = w->mode_known = true;
+    w->key = l->key;
+    w->mode = l->mode;
+    w->lock_name = lk_mem_dup(lk_keyname_of(core->settings, pool->route.dbname, l->key));
+}
+
+void
+lk_tell_deadlock(struct lk_core *core, struct lk_server *s, struct lk_span detail)
+{
+    struct lk_deadlock_line line;
+    struct lk_span rest = detail;
+    bool advisory = false;
+    while (lk_deadlock_next(&rest, &line)) advisory |= line.advisory;
+    if (!advisory)
+        return;
+    struct lk_record *r = record_new(core, s, LK_EVENT_DEADLOCK);
+    struct lk_deadlock_wait *w;
+    while (lk_deadlock_next(&detail, &line) && (w = lk_record_add_wait(r))) set_wait(core, w, s, &line);
     lk_effects_record(&core->effects, r);
 }

@@ -31,6 +31,8 @@ void lk_tell_pin_timeout(struct lk_core *core, struct lk_server *s);
 /* A request has waited long for a lock; holder: who has it, if one of ours, else holder_pid (0: not known). */
 void lk_tell_wait(struct lk_core *core, struct lk_server *s, struct lk_key key, enum lk_lock_mode mode, int64_t waited_us,
     const struct lk_server *holder, uint32_t holder_pid);
+/* That server's statement was a deadlock's victim: a record, if advisory locks are in it. detail: of the ErrorResponse. */
+void lk_tell_deadlock(struct lk_core *core, struct lk_server *s, struct lk_span detail);
 void lk_tell_hidden(struct lk_core *core, struct lk_server *s, const struct lk_held *held);
 
 #endif
