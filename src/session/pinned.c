@@ -123,9 +123,8 @@ bool
 lk_pinned_beyond(const struct lk_core *core, const struct lk_client *c, const struct lk_watch *watch, struct lk_error *e)
 {
     const struct lk_route *route = &c->pool->route;
-    if (!lk_watch_takes(watch) || !lk_policy_pins((enum lk_policy)route->advisory_lock_policy))
-        return false;
-    bool pins = beyond_pins(core, c->server);
+    bool may_pin = lk_watch_takes(watch) && lk_policy_pins((enum lk_policy)route->advisory_lock_policy);
+    bool pins = may_pin && beyond_pins(core, c->server);
     if (!pins && !beyond_waits(core, c->server, watch))
         return false;
     if (pins)

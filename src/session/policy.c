@@ -49,13 +49,14 @@ enum lk_verdict
 lk_policy_judge(const struct lk_core *core, const struct lk_client *c, const struct lk_watch *watch, struct lk_error *e)
 {
     const struct lk_route *route = &c->pool->route;
-    if (!watch || !lk_watch_takes(watch))
+    if (!watch)
         return LK_VERDICT_SEND;
-    if (rejects(route)) {
+    bool takes = lk_watch_takes(watch);
+    if (takes && rejects(route)) {
         explain(watch, e);
         return LK_VERDICT_REFUSE;
     }
-    if (route->advisory_max_pins > 0 && c->server->ledger.unsure && probe_under_way(c->server))
+    if (takes && route->advisory_max_pins > 0 && c->server->ledger.unsure && probe_under_way(c->server))
         return LK_VERDICT_WAIT;
     return lk_pinned_beyond(core, c, watch, e) ? LK_VERDICT_REFUSE : LK_VERDICT_SEND;
 }

@@ -43,7 +43,9 @@ check_idle(const struct lk_server *s)
     MUST(s->copy == LK_COPY_NONE);
     MUST(s->remain == 0);
     MUST(lk_replies_quiet(&s->replies));
-    MUST(lk_ledger_zero(&s->ledger) && s->ledger.beyond == 0);
+    MUST(lk_ledger_own(&s->ledger) == 0 && s->ledger.unsure == 0 && s->ledger.beyond == 0);
+    MUST(s->ledger.count == 0 || s->seat.pool->route.advisory_lock_policy == LK_POLICY_OBSERVE);
+    MUST(s->block.shortened.count == 0 && s->block.state == 'I');
     MUST(s->run.suspect_count == 0 && s->cancels == 0 && !s->who);
 }
 

@@ -45,7 +45,8 @@ static const char *const client_says[] = {"Query \"select 1\"", "Query \"begin\"
     "Query \"discard all\"", "Query \"deallocate s1\"", "Query \"set search_path = x\"", "Query \"\"",
     "Query \"select pg_advisory_unlock_all()\"", "Query \"select pg_try_advisory_lock(1, 2); select 1\"", "Terminate",
     "Query \"rollback\"", "Query \"select pg_advisory_xact_lock(1)\"", "Query \"set client_encoding = sjis\"",
-    "Query \"deallocate all\"", "Query \"execute x\"", "Parse \"s3\" \"copy t from stdin\"", "Bind \"\" \"s3\""};
+    "Query \"savepoint a\"", "Query \"rollback to a\"", "FunctionCall 2884 [\"42\"]",
+    "Parse \"s1\" \"select pg_advisory_unlock($1)\"", "Query \"deallocate all\"", "Query \"execute x\"", "Parse \"s3\" \"copy t from stdin\"", "Bind \"\" \"s3\""};
 
 static const char *const server_says[] = {"ReadyForQuery I", "ReadyForQuery T", "ReadyForQuery E",
     "CommandComplete \"SELECT 1\"", "CommandComplete \"BEGIN\"", "CommandComplete \"DISCARD ALL\"", "ParseComplete",
@@ -58,6 +59,7 @@ static const char *const server_says[] = {"ReadyForQuery I", "ReadyForQuery T", 
     "ErrorResponse ERROR 26000 \"gone\"", "NoticeResponse NOTICE 00000 \"hm\"", "NotificationResponse 1 \"c\" \"p\"",
     "CopyInResponse", "CopyOutResponse", "CopyData \"1\"", "CopyDone", "FunctionCallResponse \"\"",
     "FunctionCallResponse null", "BackendKeyData 1 2", "AuthenticationOk 0", "CommandComplete \"ROLLBACK\"",
+    "CommandComplete \"SAVEPOINT\"", "CommandComplete \"COMMIT\"", "ErrorResponse ERROR 25P02 \"aborted\"",
     "CommandComplete \"DEALLOCATE\"", "ParameterStatus \"standard_conforming_strings\" \"off\""};
 
 #define COMMON "[databases]\nshop = host=127.0.0.1 pool_size=2\n[pgbouncer]\nauth_type = any\n"
@@ -77,6 +79,12 @@ static const char *const configs[] = {
     "track_extra_parameters = search_path\n[lockkeeper]\nadvisory_trust_after = 0\nadvisory_unlock_all = tracked\n",
     "[databases]\nshop = host=127.0.0.2 pool_size=1 connect_query='select 1'\n[pgbouncer]\nauth_type = any\n"
     "pool_mode = transaction\nquery_wait_notify = 1\nserver_connect_timeout = 3\n",
+    COMMON "pool_mode = transaction\n[lockkeeper]\nadvisory_lock_policy = rewrite\nadvisory_lock_notice = on\n",
+    COMMON "pool_mode = session\n[lockkeeper]\nadvisory_lock_policy = rewrite\nadvisory_rewrite_fallback = reject\n",
+    COMMON "pool_mode = transaction\n[lockkeeper]\nadvisory_lock_policy = reject\nadvisory_trust_after = 0\n",
+    COMMON "pool_mode = transaction\n[lockkeeper]\nadvisory_lock_policy = observe\nadvisory_idle_hold_log = 1\n",
+    COMMON "pool_mode = transaction\n[lockkeeper]\nadvisory_max_pins = 1\nadvisory_max_waits = 1\n"
+           "advisory_pin_timeout = 5\n",
     "[databases]\nother = host=127.0.0.1\n[pgbouncer]\nauth_type = any\n",
 };
 
