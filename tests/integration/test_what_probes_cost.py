@@ -7,7 +7,7 @@ from lockcounts import counts
 from locklib import held
 
 ROUNDS = 20
-SETTINGS = {"default_pool_size": 1, "advisory_probe_sample": 0, "advisory_trust_after": 3}
+SETTINGS = {"default_pool_size": 1, "advisory_probe_sample": 0, "advisory_trust_after": 3, "advisory_catalog": 0}
 
 
 @pytest.fixture
