@@ -257,7 +257,9 @@ lk_secrets_doubt_all(struct lk_core *core)
 {
     struct lk_lookup *l, *next;
     HASH_ITER(hh, core->lookups, l, next)
+    {
         l->found_us = 0;
+    }
 }
 
 void

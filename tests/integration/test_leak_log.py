@@ -6,6 +6,8 @@ import rawpg
 from harness import wait_until
 from locklib import leak_of
 
+EVENTS = "pin, unpin, leak"
+
 
 def leave(conn):
     conn.send(rawpg.terminate())
@@ -33,7 +35,7 @@ def text_leak(daemon, key):
 
 
 def test_leak_log_as_text_is_one_line_a_record_with_all_its_facts(lk):
-    daemon = lk({"default_pool_size": 1, "leak_log_format": "text"}, extra="[advisory_names]\n9701 = night shift\n")
+    daemon = lk({"default_pool_size": 1, "leak_log_format": "text", "leak_log_events": EVENTS}, extra="[advisory_names]\n9701 = night shift\n")
     conn = daemon.raw(application_name="billing of nights")
     conn.simple("select pg_advisory_lock(9701)\n/*route='%2Fpay'*/")
     conn.simple("select pg_advisory_lock(9701)\n/*route='%2Fpay'*/")
@@ -52,7 +54,7 @@ def test_leak_log_as_text_is_one_line_a_record_with_all_its_facts(lk):
 
 
 def test_leak_log_format_is_changed_by_reload(lk):
-    daemon = lk({"default_pool_size": 1})
+    daemon = lk({"default_pool_size": 1, "leak_log_events": EVENTS})
     conn = daemon.raw()
     conn.simple("select pg_advisory_lock(9702)")
     leave(conn)
