@@ -177,18 +177,15 @@ drop(struct lk_core *core, struct lk_lookup *l)
     free(l);
 }
 
-/* The first in the table's order is the oldest. */
+/* The first in the table's order is the oldest; one that is being asked about stays. */
 static void
 make_room(struct lk_core *core)
 {
-    struct lk_lookup *l, *next;
-    HASH_ITER(hh, core->lookups, l, next)
-    {
-        if (HASH_COUNT(core->lookups) < LOOKUPS_MAX)
-            return;
-        if (!l->errand.pool)
-            drop(core, l);
-    }
+    struct lk_lookup *oldest = core->lookups;
+    while (oldest && oldest->errand.pool)
+        oldest = oldest->hh.next;
+    if (oldest && HASH_COUNT(core->lookups) >= LOOKUPS_MAX)
+        drop(core, oldest);
 }
 
 static struct lk_lookup *
@@ -255,11 +252,8 @@ lk_secret_doubt(struct lk_core *core, const char *database, const char *user)
 void
 lk_secrets_doubt_all(struct lk_core *core)
 {
-    struct lk_lookup *l, *next;
-    HASH_ITER(hh, core->lookups, l, next)
-    {
+    for (struct lk_lookup *l = core->lookups; l; l = l->hh.next)
         l->found_us = 0;
-    }
 }
 
 void

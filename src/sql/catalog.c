@@ -88,12 +88,10 @@ lk_catalog_names_have(const struct lk_catalog_names *n, enum lk_catalog_kind kin
 bool
 lk_catalog_names_same(const struct lk_catalog_names *a, const struct lk_catalog_names *b)
 {
-    const struct name *at, *next, *other;
     if (memcmp(a->count, b->count, sizeof(a->count)) != 0 || HASH_COUNT(a->all) != HASH_COUNT(b->all))
         return false;
-    HASH_ITER(hh, a->all, at, next)
-    {
-        other = find(b, at->text, at->length);
+    for (const struct name *at = a->all; at; at = at->hh.next) {
+        const struct name *other = find(b, at->text, at->length);
         if (!other || memcmp(at->is, other->is, sizeof(at->is)) != 0)
             return false;
     }
