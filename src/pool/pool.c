@@ -56,6 +56,16 @@ lk_pool_free(struct lk_pool *p, struct lk_budgets *budgets)
     free(p);
 }
 
+/* Seats of the list that are the pool's own: not those beyond its limits. */
+static size_t
+own_seats(const struct lk_list *seats)
+{
+    size_t n = 0;
+    LK_LIST_EACH(seats, struct lk_seat, node, seat)
+    n += !seat->extra;
+    return n;
+}
+
 void
 lk_pool_reroute(struct lk_pool *p, struct lk_route *route, struct lk_budgets *budgets)
 {
@@ -65,7 +75,10 @@ lk_pool_reroute(struct lk_pool *p, struct lk_route *route, struct lk_budgets *bu
     *route = (struct lk_route){0};
     bind_budgets(p, budgets);
     /* The user may be another one, and with him the names of the budgets. */
-    lk_budget_shift(&old, &p->budgets, (int)lk_pool_seats(p));
+    int units = 0;
+    for (int i = LK_SEAT_OPENING; i < LK_SEAT_LISTS; i++)
+        units += (int)own_seats(&p->seats[i]);
+    lk_budget_shift(&old, &p->budgets, units);
     put_budgets(&old, budgets);
 }
 
@@ -142,9 +155,10 @@ soon_clean(const struct lk_pool *p, int64_t now_us)
     const struct lk_list *cleaning = &p->seats[LK_SEAT_CLEANING];
     size_t n = 0;
     for (struct lk_node *at = cleaning->head.prev; at != &cleaning->head; at = at->prev) {
-        if (now_us - LK_LIST_ITEM(at, struct lk_seat, node)->since_us > SOON_US)
+        const struct lk_seat *seat = LK_LIST_ITEM(at, struct lk_seat, node);
+        if (now_us - seat->since_us > SOON_US)
             break;
-        n++;
+        n += !seat->extra;
     }
     return n;
 }
@@ -154,7 +168,7 @@ lk_pool_may_open(
     struct lk_pool *p, int64_t now_us, int64_t login_retry_us, int64_t reserve_timeout_us, enum lk_budget_kind *denied)
 {
     const struct lk_waiter *first = lk_pool_first_waiter(p);
-    size_t opening = p->seats[LK_SEAT_OPENING].count;
+    size_t opening = own_seats(&p->seats[LK_SEAT_OPENING]);
     bool wanted = p->waiters.count + p->errands.count > opening + soon_clean(p, now_us) + p->seats[LK_SEAT_IDLE].count;
     bool below_least = p->clients > 0 && lk_pool_seats(p) < (size_t)p->route.min_pool_size;
     if (p->paused || (!wanted && !below_least))

@@ -29,6 +29,7 @@ struct lk_seat {
     enum lk_seat_list list; /* written by lk_pool_move only */
     int64_t since_us;       /* on this list */
     int64_t born_us;
+    bool extra;             /* beyond the pool's limits: no unit of a budget is taken for it, and no client will get it */
 };
 
 /* A waiting client; embedded in struct lk_client. */

@@ -18,6 +18,7 @@ struct lk_catalog {
     struct lk_catalog *next; /* in core->catalogs */
     char *host, *dbname;     /* owned */
     int port;
+    uint32_t pools;          /* of that database; without one it goes, once its errand has ended */
     struct lk_catalog_names *names;   /* in force; NULL: never read */
     struct lk_catalog_search search;  /* the reading under way; without names: none is */
     bool old_server;       /* without pg_proc.prosqlbody */
@@ -36,14 +37,47 @@ is_of(const struct lk_catalog *c, const struct lk_route *r)
     return c->port == r->port && strcmp(c->host, r->host) == 0 && strcmp(c->dbname, r->dbname) == 0;
 }
 
+static void
+free_catalog(struct lk_catalog *c)
+{
+    lk_catalog_search_end(&c->search);
+    lk_catalog_names_free(c->names);
+    free(c->host);
+    free(c->dbname);
+    free(c);
+}
+
+static void
+drop_if_unused(struct lk_core *core, struct lk_catalog *c)
+{
+    if (c->pools > 0 || c->errand.pool)
+        return;
+    struct lk_catalog **at = &core->catalogs;
+    while (*at != c) at = &(*at)->next;
+    *at = c->next;
+    free_catalog(c);
+}
+
+void
+lk_catalogs_leave(struct lk_core *core, struct lk_pool *pool)
+{
+    struct lk_catalog *c = pool->catalog;
+    pool->catalog = NULL;
+    if (!c)
+        return;
+    c->pools--;
+    drop_if_unused(core, c);
+}
+
 void
 lk_catalogs_join(struct lk_core *core, struct lk_pool *pool)
 {
     const struct lk_route *r = &pool->route;
     struct lk_catalog *c = core->catalogs;
-    pool->catalog = NULL;
-    if (!r->advisory_catalog || core->shared->no_errands)
+    if (!r->advisory_catalog || core->shared->no_errands) {
+        lk_catalogs_leave(core, pool);
         return;
+    }
     while (c && !is_of(c, r)) c = c->next;
     if (!c) {
         c = LK_NEW(struct lk_catalog);
@@ -53,6 +87,10 @@ lk_catalogs_join(struct lk_core *core, struct lk_pool *pool)
         c->next = core->catalogs;
         core->catalogs = c;
     }
+    if (c == pool->catalog)
+        return;
+    lk_catalogs_leave(core, pool);
+    c->pools++;
     pool->catalog = c;
 }
 
@@ -154,7 +192,9 @@ static void
 on_done(struct lk_core *core, struct lk_errand *e, const struct lk_error *why)
 {
     struct lk_catalog *c = (struct lk_catalog *)(void *)e;
-    if (why && strcmp(why->sqlstate, "42703") == 0 && !c->old_server) {
+    if (c->pools == 0)
+        drop_if_unused(core, c);
+    else if (why && strcmp(why->sqlstate, "42703") == 0 && !c->old_server) {
         c->old_server = true;
         end_reading(core, c, 0);
     } else if (why && strcmp(why->sqlstate, "08006") == 0) {
@@ -246,10 +286,6 @@ lk_catalogs_free(struct lk_core *core)
     struct lk_catalog *c;
     while ((c = core->catalogs)) {
         core->catalogs = c->next;
-        lk_catalog_search_end(&c->search);
-        lk_catalog_names_free(c->names);
-        free(c->host);
-        free(c->dbname);
-        free(c);
+        free_catalog(c);
     }
 }

@@ -20,6 +20,8 @@ void lk_catalogs_changed(struct lk_core *core, struct lk_pool *pool, const struc
 void lk_catalogs_doubt(const struct lk_pool *pool, struct lk_watch *watch);
 /* The pool is made, or goes to another server. */
 void lk_catalogs_join(struct lk_core *core, struct lk_pool *pool);
+/* The pool goes; a catalogue that no pool is of goes too. */
+void lk_catalogs_leave(struct lk_core *core, struct lk_pool *pool);
 void lk_catalogs_free(struct lk_core *core);
 
 #endif

@@ -70,6 +70,8 @@ void
 lk_core_free_pool(struct lk_core *core, struct lk_pool *pool)
 {
     lk_list_remove(&core->pools, &pool->node);
+    lk_catalogs_leave(core, pool);
+    lk_sweeps_leave(core, pool);
     lk_welcome_forget(pool);
     lk_pool_free(pool, core->shared->budgets);
 }

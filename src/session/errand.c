@@ -89,7 +89,7 @@ void
 lk_errand_begin_extra(struct lk_core *core, struct lk_errand *e, struct lk_pool *pool)
 {
     struct lk_server *s = lk_server_open(core, pool);
-    s->extra = true;
+    s->seat.extra = true;
     s->errand = e;
     e->pool = pool;
     e->server = s;
@@ -150,7 +150,7 @@ lk_errand_answered(struct lk_core *core, struct lk_server *s)
         lk_error_set(&why, s->ours_failed, "%s failed", e->kind->name);
     s->errand = NULL;
     s->ours_failed[0] = '\0';
-    s->close_after |= s->extra;
+    s->close_after |= s->seat.extra;
     lk_clean_begin(core, s, e->kind->resets ? LK_CLEAN_AUTHORIZATION : LK_CLEAN_DONE, LK_REASON_NONE);
     end(core, e, failed ? &why : NULL);
 }

@@ -19,6 +19,7 @@ struct lk_lookup {
     bool exists;
     int64_t found_us;        /* when it was found; 0: to be asked again */
     char *found;             /* what the query under way has found so far; owned, wiped */
+    char *query;             /* owned: as it stood when it was asked, while the settings may be others */
     uint32_t rows;
     bool odd;                /* ... and it was not what a query for this user may find */
     UT_hash_handle hh;       /* in core->lookups, by key */
@@ -173,6 +174,7 @@ drop(struct lk_core *core, struct lk_lookup *l)
     HASH_DEL(core->lookups, l);
     lk_mem_wipe_free(l->secret);
     lk_mem_wipe_free(l->found);
+    free(l->query);
     free(l->key);
     free(l);
 }
@@ -206,7 +208,9 @@ send(struct lk_core *core, struct lk_lookup *l, const struct source *source, str
     int64_t limit_us = core->settings->client_login_timeout_us;
     l->rows = 0;
     l->odd = false;
-    l->errand.text = source->query;
+    free(l->query);
+    l->query = lk_mem_dup(source->query);
+    l->errand.text = l->query;
     l->errand.params[0] = lk_span_str(l->user);
     l->errand.param_count = 1;
     l->errand.deadline_us = core->now.mono_us + (limit_us > 0 ? limit_us : 60 * LK_SECOND_US);

@@ -168,13 +168,13 @@ lk_server_close(struct lk_core *core, struct lk_server *s, const char *why, enum
         static const uint8_t terminate[] = {'X', 0, 0, 0, 4};
         lk_step_send(core, &s->end, lk_span_make(terminate, sizeof(terminate)));
     }
-    if (s->state < LK_SERVER_IDLE && !s->extra && reason == LK_REASON_BACKEND_CLOSED)
+    if (s->state < LK_SERVER_IDLE && !s->seat.extra && reason == LK_REASON_BACKEND_CLOSED)
         lk_server_login_failed(core, pool, &s->failure);
     lk_effects_close(&core->effects, &s->end, !polite);
     s->end.dead = true;
     lk_cancel_forget(core, s, NULL);
     lk_server_enter(core, s, LK_SERVER_GONE);
-    if (!s->extra)
+    if (!s->seat.extra)
         lk_budget_give(&pool->budgets);
     lk_list_remove(&core->servers, &s->node);
     lk_list_push(&core->dead[LK_END_SERVER], &s->node);

@@ -105,7 +105,6 @@ struct lk_server {
     bool remain_passed;
     struct lk_client *client;  /* LINKED only */
     struct lk_errand *errand;  /* its owner's: ERRAND, and before that if it was opened for one */
-    bool extra;                /* opened for an errand, beyond the pool's limits: no unit of a budget is taken */
     int64_t wait_told_us;      /* request_us of the request whose wait for a lock was told */
     struct lk_who *who;        /* whom it is lent to, or was until it is clean; a reference */
     struct lk_core *core;      /* for who listens to the ledger */

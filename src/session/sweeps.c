@@ -24,6 +24,37 @@ static const char sweep_text_13[] = SWEEP_TEXT("NULL");
 
 /* --- the servers that are swept --- */
 
+static void
+free_sweep(struct lk_sweep *sw)
+{
+    free(sw->host);
+    free(sw->rows);
+    free(sw->reading);
+    free(sw);
+}
+
+static void
+drop_if_unused(struct lk_core *core, struct lk_sweep *sw)
+{
+    if (sw->pools > 0 || sw->errand.pool)
+        return;
+    struct lk_sweep **at = &core->sweeps;
+    while (*at != sw) at = &(*at)->next;
+    *at = sw->next;
+    free_sweep(sw);
+}
+
+void
+lk_sweeps_leave(struct lk_core *core, struct lk_pool *pool)
+{
+    struct lk_sweep *sw = pool->sweep;
+    pool->sweep = NULL;
+    if (!sw)
+        return;
+    sw->pools--;
+    drop_if_unused(core, sw);
+}
+
 void
 lk_sweeps_join(struct lk_core *core, struct lk_pool *pool)
 {
@@ -38,6 +69,10 @@ lk_sweeps_join(struct lk_core *core, struct lk_pool *pool)
         sw->next = core->sweeps;
         core->sweeps = sw;
     }
+    if (sw == pool->sweep)
+        return;
+    lk_sweeps_leave(core, pool);
+    sw->pools++;
     pool->sweep = sw;
 }
 
@@ -47,10 +82,7 @@ lk_sweeps_free(struct lk_core *core)
     struct lk_sweep *sw;
     while ((sw = core->sweeps)) {
         core->sweeps = sw->next;
-        free(sw->host);
-        free(sw->rows);
-        free(sw->reading);
-        free(sw);
+        free_sweep(sw);
     }
 }
 
@@ -223,6 +255,10 @@ static void
 on_done(struct lk_core *core, struct lk_errand *e, const struct lk_error *why)
 {
     struct lk_sweep *sw = (struct lk_sweep *)(void *)e;
+    if (sw->pools == 0) {
+        drop_if_unused(core, sw);
+        return;
+    }
     sw->due_us = sw->began_us + core->settings->advisory_sweep_interval_us;
     if (why) {
         if (strcmp(why->sqlstate, "42703") == 0 && !sw->old_server) {

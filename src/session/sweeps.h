@@ -25,6 +25,7 @@ struct lk_sweep {
     struct lk_sweep *next;   /* in core->sweeps */
     char *host;              /* owned */
     int port;
+    uint32_t pools;          /* of that server; without one it goes, once its errand has ended */
     struct lk_sweep_row *rows;    /* owned; of the last one */
     uint32_t count, room;
     struct lk_sweep_row *reading; /* owned; of the one under way */
@@ -41,6 +42,8 @@ struct lk_sweep {
 void lk_sweeps_tick(struct lk_core *core);
 /* The pool is made, or goes to another server. */
 void lk_sweeps_join(struct lk_core *core, struct lk_pool *pool);
+/* The pool goes; what is known of a server that no pool is of goes too. */
+void lk_sweeps_leave(struct lk_core *core, struct lk_pool *pool);
 void lk_sweeps_free(struct lk_core *core);
 
 /* Our server that this row is of; NULL: none of ours. */

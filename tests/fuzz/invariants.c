@@ -61,7 +61,7 @@ check_server(const struct lk_core *core, const struct lk_server *s)
     MUST(p && p->end == &s->end);
     MUST((s->state == LK_SERVER_LINKED) == (s->client != NULL));
     MUST(!s->client || s->client->server == s);
-    MUST(s->state == LK_SERVER_ERRAND ? s->errand != NULL : !s->errand || (s->extra && s->state < LK_SERVER_IDLE));
+    MUST(s->state == LK_SERVER_ERRAND ? s->errand != NULL : !s->errand || (s->seat.extra && s->state < LK_SERVER_IDLE));
     MUST(s->login == NULL || s->state == LK_SERVER_LOGIN);
     MUST(s->ledger.count <= LK_LEDGER_MAX && s->replies.count <= LK_REPLIES_MAX);
     MUST(s->status == 'I' || s->status == 'T' || s->status == 'E');
@@ -75,7 +75,7 @@ check_pool(const struct lk_core *core, const struct lk_pool *pool)
     size_t servers = 0, clients = 0, waiters = 0;
     int of_database = 0, of_user = 0;
     LK_LIST_EACH (&core->servers, struct lk_server, node, s) {
-        if (s->extra)
+        if (s->seat.extra)
             continue;
         servers += s->seat.pool == pool;
         of_database += s->seat.pool->budgets.of[LK_BUDGET_DATABASE] == pool->budgets.of[LK_BUDGET_DATABASE];

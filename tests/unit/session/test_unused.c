@@ -1,6 +1,7 @@
 #include "unit/session/world.h"
 
 #include "base/log.h"
+#include "session/sweeps.h"
 
 #define STAR "[databases]\n* = host=127.0.0.1\n"
 
@@ -145,6 +146,75 @@ a_pool_whose_database_is_no_longer_in_the_settings_goes(void **state)
     world_free(w);
 }
 
+/* Names that clients make up must not leave a trace of what was to be read of their databases and servers. */
+static void
+what_is_known_of_a_database_goes_with_its_last_pool(void **state)
+{
+    struct world *w = world_new("trust", "autodb_idle_timeout = 10\n" STAR);
+    w->shared.no_errands = false;
+    for (int i = 0; i < 100; i++) {
+        char name[16];
+        (void)snprintf(name, sizeof(name), "db%d", i);
+        come(w, name);
+        lk_core_lost(w->core, w->server, "Connection refused", w->now);
+        settle(w);
+    }
+    assert_non_null(w->core->catalogs);
+    assert_non_null(w->core->sweeps);
+    pass(w, 16);
+    assert_int_equal(w->core->pools.count, 0);
+    assert_null(w->core->catalogs);
+    assert_null(w->core->sweeps);
+    world_free(w);
+}
+
+static void
+what_is_known_of_a_server_goes_when_a_reload_names_another(void **state)
+{
+    struct world *w = world_new("trust", "");
+    w->shared.no_errands = false;
+    come(w, "shop");
+    server_comes_up(w);
+    const struct lk_catalog *catalog = w->core->catalogs;
+    assert_non_null(catalog);
+    struct lk_settings *s = load(w, "trust", "server_round_robin = 1\n");
+    lk_core_reload(w->core, s, w->now);
+    settle(w);
+    assert_ptr_equal(w->core->catalogs, catalog);
+    free(s->databases[0].host);
+    s->databases[0].host = lk_mem_dup("127.0.0.2");
+    lk_core_reload(w->core, s, w->now);
+    settle(w);
+    assert_string_equal(w->core->sweeps->host, "127.0.0.2");
+    assert_null(w->core->sweeps->next);
+    lk_settings_unref(s);
+    world_free(w);
+}
+
+/* It has taken no unit of a budget: none may move with it. */
+static void
+a_reload_moves_no_unit_for_a_connection_beyond_the_limits(void **state)
+{
+    struct world *w = world_new("trust", "");
+    come(w, "shop");
+    server_comes_up(w);
+    struct lk_pool *pool = LK_LIST_ITEM(lk_list_first(&w->core->pools), struct lk_pool, node);
+    struct lk_seat beyond = {.pool = pool, .extra = true};
+    lk_pool_move(pool, &beyond, LK_SEAT_OPENING, w->now.mono_us);
+    struct lk_settings *s = load(w, "trust", "");
+    s->databases[0].user = lk_mem_dup("sue");
+    lk_core_reload(w->core, s, w->now);
+    settle(w);
+    assert_string_equal(pool->route.user, "sue");
+    lk_pool_move(pool, &beyond, LK_SEAT_NONE, w->now.mono_us);
+    pass(w, 1);
+    assert_int_equal(lk_pool_seats(pool), 0);
+    for (int i = 0; i < LK_BUDGET_KINDS; i++)
+        assert_int_equal(pool->budgets.of[i]->used, 0);
+    lk_settings_unref(s);
+    world_free(w);
+}
+
 int
 main(void)
 {
@@ -157,6 +227,9 @@ main(void)
         cmocka_unit_test(without_a_limit_a_pool_of_the_star_that_worked_stays),
         cmocka_unit_test(pool_idle_timeout_closes_servers_and_the_pool_goes_and_comes_again),
         cmocka_unit_test(a_pool_whose_database_is_no_longer_in_the_settings_goes),
+        cmocka_unit_test(what_is_known_of_a_database_goes_with_its_last_pool),
+        cmocka_unit_test(what_is_known_of_a_server_goes_when_a_reload_names_another),
+        cmocka_unit_test(a_reload_moves_no_unit_for_a_connection_beyond_the_limits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
