@@ -15,7 +15,12 @@
  * initdb made (OIDs below 16384) calls nothing of the kind. */
 #define REST_OF_ROUND                                                                                                       \
     " UNION ALL SELECT 't', c.relname, 0 FROM pg_catalog.pg_trigger AS t JOIN pg_catalog.pg_class AS c ON c.oid = t.tgrelid" \
+    " OR c.oid IN (SELECT i.inhparent FROM pg_catalog.pg_inherits AS i WHERE i.inhrelid = t.tgrelid)"                       \
     " WHERE t.tgfoid = ANY ($3::pg_catalog.oid[])"                                                                         \
+    " UNION ALL SELECT 'f', p.proname, p.oid FROM pg_catalog.pg_aggregate AS a JOIN pg_catalog.pg_proc AS p"                \
+    " ON p.oid = a.aggfnoid WHERE a.aggtransfn = ANY ($3::pg_catalog.oid[]) OR a.aggfinalfn = ANY ($3::pg_catalog.oid[])"   \
+    " UNION ALL SELECT 'v', y.typname, 0 FROM pg_catalog.pg_constraint AS k JOIN pg_catalog.pg_type AS y"                   \
+    " ON y.oid = k.contypid WHERE k.oid >= 16384 AND k.conbin::pg_catalog.text ~ $2"                                        \
     " UNION ALL SELECT 't', c.relname, 0 FROM pg_catalog.pg_attrdef AS d JOIN pg_catalog.pg_class AS c ON c.oid = d.adrelid" \
     " WHERE d.oid >= 16384 AND d.adbin::pg_catalog.text ~ $2"                                                               \
     " UNION ALL SELECT 't', c.relname, 0 FROM pg_catalog.pg_constraint AS k JOIN pg_catalog.pg_class AS c"                  \
@@ -32,10 +37,10 @@
 
 static const char round_text[] =
     "SELECT 'f', p.proname, p.oid FROM pg_catalog.pg_proc AS p WHERE p.oid >= 16384"
-    " AND (p.prosrc ~* $1 OR p.prosqlbody::pg_catalog.text ~ $2)" REST_OF_ROUND;
+    " AND (p.prosrc ~* $1 OR p.prosqlbody::pg_catalog.text ~ $2 OR p.proargdefaults::pg_catalog.text ~ $2)" REST_OF_ROUND;
 /* Before PostgreSQL 14 functions had no parsed bodies. */
 static const char round_text_13[] =
-    "SELECT 'f', p.proname, p.oid FROM pg_catalog.pg_proc AS p WHERE p.oid >= 16384 AND p.prosrc ~* $1" REST_OF_ROUND;
+    "SELECT 'f', p.proname, p.oid FROM pg_catalog.pg_proc AS p WHERE p.oid >= 16384 AND (p.prosrc ~* $1 OR p.proargdefaults::pg_catalog.text ~ $2)" REST_OF_ROUND;
 
 static const char first_sources[] = "pg_(try_)?advisory_(un)?lock";
 static const char first_trees[] =

@@ -3,13 +3,14 @@
 A way says how Lockkeeper comes to see the lock while the statement is not trusted yet:
 ANSWER   the text shows the call and the answer tells what was locked: no probe, and the count is known
 TEXT     the text shows that something may lock: the backend is probed after each execution
+CATALOGUE  the text names something that locks by the database's catalogue; without that it is found as by
 TRUST    nothing shows it: the statement is a suspect, and the probe for evidence finds the lock
 The lock is always held when the last step is over. KEY stands for the key in texts; a step is a text, sent as a Query,
 or a function of the connection and the key.
 """
 import rawpg
 
-ANSWER, TEXT, TRUST = "answer", "text", "trust"
+ANSWER, TEXT, CATALOGUE, TRUST = "answer", "text", "catalogue", "trust"
 
 # What several ways use; run once in a database of their own, as its owner.
 COMMON_SQL = """
@@ -241,85 +242,85 @@ way("a text of more than 256 KB", TEXT, "select pg_advisory_lock(KEY) /* %s */" 
 way("a text of more than 500 tokens", TEXT, "select pg_try_advisory_lock(KEY)" + ", 1" * 600)
 # --- nothing shows it
 
-way("a temporary function", TRUST,
+way("a temporary function", CATALOGUE,
     "begin", "create or replace function pg_temp.take_KEY() returns void language sql as "
     "$$ select pg_advisory_lock(KEY) $$", "select pg_temp.take_KEY()", "commit")
-way("a function", TRUST, "select take(KEY)")
-way("a function in a function", TRUST, "select take_through_another(KEY)")
-way("a function in SQL", TRUST, "select take_in_sql(KEY)")
-way("a function with an SQL body", TRUST, "select take_atomic(KEY)")
-way("a function with its owner's rights", TRUST, "select take_as_owner(KEY)")
-way("a function that catches its error", TRUST, "select take_and_recover(KEY)")
-way("a function in FROM", TRUST, "select 1 from take(KEY)")
-way("a default of an argument", TRUST, "select by_default_KEY()",
+way("a function", CATALOGUE, "select take(KEY)")
+way("a function in a function", CATALOGUE, "select take_through_another(KEY)")
+way("a function in SQL", CATALOGUE, "select take_in_sql(KEY)")
+way("a function with an SQL body", CATALOGUE, "select take_atomic(KEY)")
+way("a function with its owner's rights", CATALOGUE, "select take_as_owner(KEY)")
+way("a function that catches its error", CATALOGUE, "select take_and_recover(KEY)")
+way("a function in FROM", CATALOGUE, "select 1 from take(KEY)")
+way("a default of an argument", CATALOGUE, "select by_default_KEY()",
     setup="create function by_default_KEY(b bool default pg_try_advisory_lock(KEY)) returns bool "
     "language sql as 'select b'")
-way("a statement prepared for a function", TRUST,
+way("a statement prepared for a function", CATALOGUE,
     sends("1Z", parsed("select take($1)", "mine"), rawpg.sync()),
     sends("2DCZ", lambda key: rawpg.bind("", "mine", [str(key)]), rawpg.execute(), rawpg.sync()))
 way("FunctionCall of a function", TRUST, call_of("take"))
-way("a procedure", TRUST, "call take_quietly_KEY()",
+way("a procedure", CATALOGUE, "call take_quietly_KEY()",
     setup="create procedure take_quietly_KEY() language sql as 'select pg_advisory_lock(KEY)'")
-way("a procedure that commits", TRUST, "call take_and_commit(KEY)")
+way("a procedure that commits", CATALOGUE, "call take_and_commit(KEY)")
 way("dynamic SQL in a function", TRUST, "select take_dynamically(KEY)")
 way("dynamic SQL in a DO block", TRUST, "do $$ begin execute 'select pg_adv' || 'isory_lock(KEY)'; end $$")
 way("dynamic SQL in query_to_xml", TRUST, "select query_to_xml('select pg_adv' || 'isory_lock(KEY)', true, true, '')")
 way("dynamic SQL in ts_stat", TRUST, "select * from ts_stat('select to_tsvector(pg_adv' || 'isory_lock(KEY)::text)')")
 way("dynamic SQL in ts_rewrite", TRUST,
     "select ts_rewrite('a'::tsquery, 'select ''a''::tsquery, ''b''::tsquery from pg_adv' || 'isory_lock(KEY)')")
-way("a view", TRUST, "select got from looking_KEY",
+way("a view", CATALOGUE, "select got from looking_KEY",
     setup="create view looking_KEY as select pg_try_advisory_lock(KEY) as got")
-way("a materialized view", TRUST, "refresh materialized view kept_KEY",
+way("a materialized view", CATALOGUE, "refresh materialized view kept_KEY",
     setup="create materialized view kept_KEY as select pg_try_advisory_lock(KEY) as got with no data")
-way("COPY of a view", TRUST, copied_out("copy (select got from looking_KEY) to stdout"),
+way("COPY of a view", CATALOGUE, copied_out("copy (select got from looking_KEY) to stdout"),
     setup="create view looking_KEY as select pg_try_advisory_lock(KEY) as got")
-way("CREATE TABLE AS of a function", TRUST,
+way("CREATE TABLE AS of a function", CATALOGUE,
     "drop table if exists made_KEY; create table made_KEY as select got(KEY) as got")
-way("EXPLAIN ANALYZE of a function", TRUST, "explain analyze select take(KEY)")
-way("a rule", TRUST, "insert into ruled_KEY values (1)", setup="create table ruled_KEY(id bigint); "
+way("EXPLAIN ANALYZE of a function", CATALOGUE, "explain analyze select take(KEY)")
+way("a rule", CATALOGUE, "insert into ruled_KEY values (1)", setup="create table ruled_KEY(id bigint); "
     "create rule also as on insert to ruled_KEY do also select pg_try_advisory_lock(KEY)")
-way("a trigger", TRUST, "insert into watched values (KEY) on conflict do nothing")
-way("a trigger behind a row", TRUST, "insert into followed values (KEY)")
-way("a trigger by MERGE", TRUST, "merge into watched t using (select KEY as id) s on t.id = s.id and false "
+way("a trigger", CATALOGUE, "insert into watched values (KEY) on conflict do nothing")
+way("a trigger behind a row", CATALOGUE, "insert into followed values (KEY)")
+way("a trigger by MERGE", CATALOGUE, "merge into watched t using (select KEY as id) s on t.id = s.id and false "
     "when not matched then insert values (s.id)", "delete from watched")
-way("a trigger by COPY", TRUST, copied_in("copy followed from stdin"))
-way("a trigger of a partition", TRUST, "insert into parts values (KEY)")
-way("a trigger of a statement", TRUST,
+way("a trigger by COPY", CATALOGUE, copied_in("copy followed from stdin"))
+way("a trigger of a partition", CATALOGUE, "insert into parts values (KEY)")
+way("a trigger of a statement", CATALOGUE,
     "update three_KEY set id = 1 where false", setup="create table three_KEY(id bigint); "
     "create trigger told after update on three_KEY for each statement execute function on_statement('KEY')")
-way("a trigger of TRUNCATE", TRUST, "truncate emptied_KEY", setup="create table emptied_KEY(id bigint); "
+way("a trigger of TRUNCATE", CATALOGUE, "truncate emptied_KEY", setup="create table emptied_KEY(id bigint); "
     "create trigger told after truncate on emptied_KEY for each statement execute function on_statement('KEY')")
-way("a trigger instead of a view's row", TRUST, "insert into shown_KEY values (KEY)",
+way("a trigger instead of a view's row", CATALOGUE, "insert into shown_KEY values (KEY)",
     setup="create view shown_KEY as select 1::bigint as id; "
     "create trigger told instead of insert on shown_KEY for each row execute function on_row()")
 way("a trigger by a cascade", TRUST, "insert into parent values (KEY); insert into child values (KEY)",
     "delete from parent where id = KEY")
-way("a deferred trigger at COMMIT", TRUST, "begin", "insert into late values (KEY)", "commit")
-way("a deferred trigger at the end of a statement", TRUST, "insert into late values (KEY)")
-way("a deferred trigger at Sync", TRUST,
+way("a deferred trigger at COMMIT", CATALOGUE, "begin", "insert into late values (KEY)", "commit")
+way("a deferred trigger at the end of a statement", CATALOGUE, "insert into late values (KEY)")
+way("a deferred trigger at Sync", CATALOGUE,
     sends("12CZ", parsed("insert into late values (KEY)"), rawpg.bind(), rawpg.execute(), rawpg.sync()))
-way("a deferred trigger that is called for", TRUST,
+way("a deferred trigger that is called for", CATALOGUE,
     "begin", "insert into late values (KEY)", "set constraints all immediate",
     "commit")
-way("a default", TRUST, "insert into filled_KEY(id) values (1)",
+way("a default", CATALOGUE, "insert into filled_KEY(id) values (1)",
     setup="create table filled_KEY(id bigint, b bool default pg_try_advisory_lock(KEY))")
-way("a generated column", TRUST, "insert into generated_KEY values (KEY)",
+way("a generated column", CATALOGUE, "insert into generated_KEY values (KEY)",
     setup="create table generated_KEY(id bigint, g bigint generated always as (so_called_immutable(id)) stored)")
-way("a check", TRUST, "insert into checked_KEY values (1)",
+way("a check", CATALOGUE, "insert into checked_KEY values (1)",
     setup="create table checked_KEY(id bigint, check (pg_try_advisory_lock(KEY)))")
-way("a domain's check", TRUST, "select 1::domain_KEY", setup="create domain domain_KEY as int check (got(KEY))")
-way("an index on an expression", TRUST, "insert into indexed_KEY values (KEY)",
+way("a domain's check", CATALOGUE, "select 1::domain_KEY", setup="create domain domain_KEY as int check (got(KEY))")
+way("an index on an expression", CATALOGUE, "insert into indexed_KEY values (KEY)",
     setup="create table indexed_KEY(id bigint); create index on indexed_KEY(so_called_immutable(id))")
-way("an index's condition", TRUST, "insert into indexed_KEY values (KEY)",
+way("an index's condition", CATALOGUE, "insert into indexed_KEY values (KEY)",
     setup="create table indexed_KEY(id bigint); create index on indexed_KEY(id) where so_called_immutable(id) > 0")
 way("REINDEX", TRUST, "reindex table indexed_KEY", setup="create table indexed_KEY(id bigint); "
     "insert into indexed_KEY values (KEY); create index on indexed_KEY(so_called_immutable(id))")
-way("CREATE INDEX", TRUST, "create index on indexed_KEY(so_called_immutable(id))",
+way("CREATE INDEX", CATALOGUE, "create index on indexed_KEY(so_called_immutable(id))",
     setup="create table indexed_KEY(id bigint); insert into indexed_KEY values (KEY)")
 way("ANALYZE of an expression", TRUST, "analyze measured_KEY", setup="create table measured_KEY(id bigint, n int); "
     "insert into measured_KEY values (KEY, 1), (KEY, 2); create statistics st_KEY on (so_called_immutable(id)), n "
     "from measured_KEY")
-way("a row's policy", TRUST, "select count(*) from guarded_KEY", setup="create table guarded_KEY(id bigint); "
+way("a row's policy", CATALOGUE, "select count(*) from guarded_KEY", setup="create table guarded_KEY(id bigint); "
     "insert into guarded_KEY values (1); alter table guarded_KEY enable row level security, force row level security; "
     "create policy looks on guarded_KEY using (pg_try_advisory_lock(KEY))")
 way("an operator", TRUST, "select KEY::bigint #! 1::bigint",
@@ -329,7 +330,7 @@ way("a cast", TRUST, "select row(KEY)::boxed_KEY::bigint",
     setup="create type boxed_KEY as (id bigint); create function unbox_KEY(b boxed_KEY) returns bigint "
     "language plpgsql as 'begin perform take(b.id); return b.id; end'; "
     "create cast (boxed_KEY as bigint) with function unbox_KEY(boxed_KEY)")
-way("an aggregate", TRUST, "select taken_KEY(KEY) from three",
+way("an aggregate", CATALOGUE, "select taken_KEY(KEY) from three",
     setup="create function step_KEY(s bigint, n bigint) returns bigint language plpgsql as "
     "'begin perform take(n); return n; end'; create aggregate taken_KEY(bigint) (sfunc = step_KEY, stype = bigint)")
 way("an order of one's own", TRUST, "select id from three order by id using <!!",
@@ -344,12 +345,12 @@ way("an event trigger", TRUST, "drop sequence if exists counted_KEY; create sequ
     setup="create function on_event_KEY() returns event_trigger language plpgsql as 'begin perform take(KEY); end'",
     superuser="create event trigger on_event_KEY on ddl_command_end when tag in ('CREATE SEQUENCE') "
     "execute function on_event_KEY()")
-way("a cursor over a function", TRUST, "begin", "declare c cursor for select take(KEY)", "fetch 1 from c", "commit")
-way("a cursor WITH HOLD over a function", TRUST,
+way("a cursor over a function", CATALOGUE, "begin", "declare c cursor for select take(KEY)", "fetch 1 from c", "commit")
+way("a cursor WITH HOLD over a function", CATALOGUE,
     "declare held_KEY cursor with hold for select take(KEY)", "close held_KEY")
-way("a cursor that a function returns", TRUST, "begin", "select looked_at(KEY)", "fetch all from looked_at", "commit")
-way("a function that is folded by the planner", TRUST, "explain select so_called_immutable(KEY)")
-way("a function that the planner asks for an estimate", TRUST,
+way("a cursor that a function returns", CATALOGUE, "begin", "select looked_at(KEY)", "fetch all from looked_at", "commit")
+way("a function that is folded by the planner", CATALOGUE, "explain select so_called_immutable(KEY)")
+way("a function that the planner asks for an estimate", CATALOGUE,
     "explain select 1 from three where id = so_called_stable(KEY)")
-way("a function that is folded at Bind", TRUST,
+way("a function that is folded at Bind", CATALOGUE,
     sends("12Z", parsed("select so_called_immutable(KEY)"), rawpg.bind(), rawpg.sync()))

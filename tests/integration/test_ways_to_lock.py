@@ -9,7 +9,7 @@ import pytest
 
 import rawpg
 from harness import Daemon, wait_until
-from lockways import ANSWER, COMMON_SQL, TRUST, WAYS
+from lockways import ANSWER, CATALOGUE, COMMON_SQL, TRUST, WAYS
 
 DATABASE = "ways"
 POOLS = 12
@@ -18,6 +18,7 @@ KINDS = {
     "tracked": {"advisory_unlock_all": "tracked"},
     "session": {"pool_mode": "session"},
     "statement": {"pool_mode": "statement"},
+    "catalogue": {"advisory_catalog": "on"},
 }
 
 
@@ -117,7 +118,24 @@ def test_p01_p03_p04_a_lock_is_kept_while_its_client_lives_then_gone_and_told(pg
         assert leak["reason"] == {"terminate": "client_disconnect", "reset": "client_abort"}[how]
         assert leak["source"] == ("ledger" if way.seen == ANSWER else "probe")
         assert leak["lock"]["count"] == (1 if way.seen == ANSWER else None)
-    assert bool(shared.told("hidden", way)) == (way.seen == TRUST), "hidden is what no text shows"
+    assert bool(shared.told("hidden", way)) == (way.seen in (TRUST, CATALOGUE)), "hidden is what no text shows"
+
+
+@pytest.fixture(scope="module")
+def catalogued(kinds):
+    kinds["catalogue"].daemon.wait_log("catalogue of ways at .* functions and views")
+
+
+@pytest.mark.parametrize("way", [w for w in WAYS if w.seen in (TRUST, CATALOGUE)], ids=repr)
+def test_p01_p03_what_the_catalogue_knows_is_no_surprise_and_gone_and_told(pg, shared_of, catalogued, way):
+    shared = shared_of("catalogue")
+    conn, port = arrive(shared, way)
+    way.run(conn)
+    pid = holders(pg, way)
+    assert len(pid) == 1, "the way locks"
+    leave(conn, "terminate")
+    gone_and_told(pg, shared, way, port, pid[0])
+    assert bool(shared.told("hidden", way)) == (way.seen == TRUST)
 
 
 @pytest.mark.parametrize("kind, way", [(kind, w) for kind in ("session", "statement") for w in WAYS
