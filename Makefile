@@ -19,8 +19,10 @@ WARN = -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes -Wmiss
 ifdef CI
 WARN += -Werror
 endif
-LK_CFLAGS = -std=c11 -D_GNU_SOURCE -Isrc -pthread $(WARN) $(CFLAGS)
-LK_LIBS = -levent_extra -levent_core -lssl -lcrypto -lpg_query -lprotobuf-c -ljansson -lz -lpthread -lm
+# Debian keeps libpq-fe.h apart.
+PG_INCLUDE := $(or $(shell pg_config --includedir 2>/dev/null),/usr/include/postgresql)
+LK_CFLAGS = -std=c11 -D_GNU_SOURCE -Isrc -idirafter $(PG_INCLUDE) -pthread $(WARN) $(CFLAGS)
+LK_LIBS = -levent_extra -levent_core -lssl -lcrypto -lpg_query -lprotobuf-c -ljansson -lpq -lz -lpthread -lm
 
 # The folders from the top floor to the ground: the order in which archives are linked.
 FOLDERS = net admin tool session auth pool sql journal wire config lock base
@@ -38,7 +40,7 @@ BELOW_auth = auth wire config base
 BELOW_pool = pool config base
 BELOW_sql = sql lock wire base
 BELOW_journal = journal lock base
-BELOW_tool = tool journal sql wire config lock base
+BELOW_tool = tool auth pool journal sql wire config lock base
 BELOW_session = session auth pool sql wire config lock base
 BELOW_admin = admin journal $(BELOW_session)
 BELOW_net = net admin session auth pool sql journal wire config lock base

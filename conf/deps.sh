@@ -4,7 +4,7 @@
 set -eu
 
 packages="make gcc libc6-dev libevent-dev libssl-dev libpg-query-dev libprotobuf-c-dev uthash-dev
-libjansson-dev zlib1g-dev libcmocka-dev postgresql postgresql-client openssl python3 python3-pytest python3-psycopg python3-psycopg2"
+libjansson-dev libpq-dev zlib1g-dev libcmocka-dev postgresql postgresql-client openssl python3 python3-pytest python3-psycopg python3-psycopg2"
 case "${1:-}" in
 bench) packages="$packages pgbouncer" ;;
 jdbc) packages="$packages default-jdk-headless libpostgresql-jdbc-java" ;;

@@ -18,6 +18,7 @@ static const struct {
     {INT64_C(8318549251334697844), "sqlx test harness"}, /* "sqlxtest" */
     {41730001, "Marten"},
     {INT64_C(0x2c03057fb9525b), "pgroll"},
+    {INT64_C(0x6c6b646f63746f72), "lockkeeper doctor"}, /* "lkdoctor" */
 };
 
 /* "Flyway", to which Java's hash of the history table's name is added. */

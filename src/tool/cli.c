@@ -7,6 +7,7 @@
 #include "base/version.h"
 #include "config/option.h"
 #include "tool/check_sql.h"
+#include "tool/doctor.h"
 #include "tool/report.h"
 
 enum { OPTIONS_HELP = 256 };
@@ -30,6 +31,7 @@ print_help(void)
                "       lockkeeper check CONFIG.ini          tell every mistake in the configuration\n"
                "       lockkeeper check-sql [OPTION]... <F  tell what the advisory-lock calls in SQL lead to\n"
                "       lockkeeper report [OPTION]... FILE   count the leaks in a leak log\n"
+               "       lockkeeper doctor [OPTION]... INI    try the databases of CONFIG.ini, tell what to mend\n"
                "\n"
                "  -d, --daemon         run in the background\n"
                "  -q, --quiet          don't log to stderr\n"
@@ -93,6 +95,7 @@ static const struct {
 } tools[] = {
     {"check-sql", lk_check_sql_run},
     {"report", lk_report_run},
+    {"doctor", lk_doctor_run},
 };
 
 static bool

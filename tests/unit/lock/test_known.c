@@ -24,6 +24,7 @@ tools_that_always_take_one_key_are_named(void **state)
     assert_string_equal(name_of(INT64_C(8318549251334697844)), "sqlx test harness");
     assert_string_equal(name_of(41730001), "Marten");
     assert_string_equal(name_of(INT64_C(0x2c03057fb9525b)), "pgroll");
+    assert_string_equal(name_of(INT64_C(7812448408176979826)), "lockkeeper doctor");
 }
 
 static void
