@@ -261,8 +261,10 @@ void
 lk_core_tick(struct lk_core *core, struct lk_now now)
 {
     core->now = now;
-    if (core->mode == LK_CORE_SUSPENDED)
+    if (core->mode == LK_CORE_SUSPENDED) {
+        lk_link_serve_due(core); /* of a RELOAD */
         return;
+    }
     LK_LIST_EACH(&core->clients, struct lk_client, node, c) check_client(core, c);
     LK_LIST_EACH(&core->servers, struct lk_server, node, s) check_server(core, s);
     LK_LIST_EACH(&core->cancellers, struct lk_canceller, node, k)
