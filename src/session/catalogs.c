@@ -227,7 +227,7 @@ static void
 begin_round(struct lk_core *core, struct lk_catalog *c, struct lk_pool *pool)
 {
     bool first = c->search.round == 0;
-    if (!lk_link_lendable(core, pool) || lk_pool_first_waiter(pool))
+    if (!lk_errand_spare(core, pool))
         return;
     if (first) {
         c->began_us = core->now.mono_us;

@@ -25,7 +25,9 @@ static void
 end(struct lk_core *core, struct lk_errand *e, const struct lk_error *why)
 {
     lk_pool_leave_errand(e->pool, &e->place);
-    e->pool->empty_since_us = core->now.mono_us; /* somebody uses it, if no client */
+    /* upkeep must not keep a pool that nobody uses */
+    if (e->kind->queues)
+        e->pool->empty_since_us = core->now.mono_us;
     e->pool = NULL;
     e->server = NULL;
     if (why)
@@ -69,11 +71,20 @@ run(struct lk_core *core, struct lk_errand *e, struct lk_server *s)
         lk_server_close(core, s, "out of memory", LK_REASON_BACKEND_CLOSED, false);
 }
 
+struct lk_server *
+lk_errand_spare(struct lk_core *core, struct lk_pool *pool)
+{
+    if (pool->paused || !lk_core_lends(core) || lk_pool_first_waiter(pool) || lk_list_first(&pool->errands))
+        return NULL;
+    struct lk_seat *seat = lk_pool_idle(pool, false);
+    return seat ? LK_CONTAINER(seat, struct lk_server, seat) : NULL;
+}
+
 bool
 lk_errand_begin(struct lk_core *core, struct lk_errand *e, struct lk_pool *pool)
 {
-    struct lk_server *s = lk_link_lendable(core, pool);
-    if (!e->kind->queues && (!s || lk_pool_first_waiter(pool) || lk_list_first(&pool->errands)))
+    struct lk_server *s = e->kind->queues ? lk_link_lendable(core, pool) : lk_errand_spare(core, pool);
+    if (!e->kind->queues && !s)
         return false;
     e->pool = pool;
     if (s && !lk_list_first(&pool->errands)) {
@@ -151,6 +162,8 @@ lk_errand_answered(struct lk_core *core, struct lk_server *s)
     s->errand = NULL;
     s->ours_failed[0] = '\0';
     s->close_after |= s->seat.extra;
+    if (e->kind->queues)
+        s->unused_since_us = core->now.mono_us;
     lk_clean_begin(core, s, e->kind->resets ? LK_CLEAN_AUTHORIZATION : LK_CLEAN_DONE, LK_REASON_NONE);
     end(core, e, failed ? &why : NULL);
 }

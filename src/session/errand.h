@@ -34,6 +34,9 @@ struct lk_errand {
     int64_t deadline_us;       /* of core->now.mono_us: later it fails */
 };
 
+/* A backend that an errand which doesn't queue may have: idle, and nobody waits for one. It is taken as it is, without the check
+ * that one which idled for long gets before it is lent: a query is as good. NULL: none. */
+struct lk_server *lk_errand_spare(struct lk_core *core, struct lk_pool *pool);
 /* Starts it in that pool, or lets it wait; kind, text, params and deadline are set before. False: it doesn't wait, and no
  * backend is free (done is not called). done may be called before this returns. */
 bool lk_errand_begin(struct lk_core *core, struct lk_errand *e, struct lk_pool *pool);

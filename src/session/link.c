@@ -160,6 +160,7 @@ release(struct lk_core *core, struct lk_server *s, enum lk_reason reason)
     struct lk_client *c = s->client;
     s->client = NULL;
     c->server = NULL;
+    s->unused_since_us = core->now.mono_us;
     lk_client_forget_portals(c);
     if (c->state == LK_CLIENT_LINKED)
         lk_client_enter(core, c, LK_CLIENT_READY);

@@ -72,7 +72,7 @@ lk_server_open(struct lk_core *core, struct lk_pool *pool)
     struct lk_server *s = LK_NEW(struct lk_server);
     s->end.kind = LK_END_SERVER;
     s->seat.pool = pool;
-    s->seat.born_us = core->now.mono_us;
+    s->seat.born_us = s->unused_since_us = core->now.mono_us;
     s->connect_wall_us = core->now.wall_us;
     s->id = atomic_fetch_add(&core->shared->next_id, 1) + 1;
     s->status = s->block.state = 'I';

@@ -133,6 +133,7 @@ struct lk_server {
     bool probe_metered;        /* the last one went out for evidence or as a sample, not since a text asked for it */
     uint32_t probe_found;      /* locks that its answer showed and no plan explains, so far */
     bool probe_settled;        /* a probe has answered and nothing has run since */
+    int64_t unused_since_us;   /* when it was last given back; queries of upkeep don't count */
     int64_t used_us;           /* since it was lent, for the probe meter */
     struct lk_login *login;    /* LOGIN only */
     bool unix_socket;

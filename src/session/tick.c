@@ -155,7 +155,7 @@ check_idle(struct lk_core *core, struct lk_server *s)
         pool->seats[LK_SEAT_IDLE].count + pool->seats[LK_SEAT_LINKED].count > (size_t)pool->route.min_pool_size;
     if (lk_server_worn_out(core, s, &why))
         lk_server_close(core, s, why, LK_REASON_ADMIN, true);
-    else if (spare && over(core, s->seat.since_us, core->settings->server_idle_timeout_us))
+    else if (spare && over(core, s->unused_since_us, core->settings->server_idle_timeout_us))
         lk_server_close(core, s, "server idle timeout", LK_REASON_TIMEOUT, true);
 }
 

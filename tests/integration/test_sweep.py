@@ -140,3 +140,12 @@ def test_a_prepared_transactions_lock_is_shown_as_one(lk, pg):
     row = wait_until(lambda: [r for r in daemon.console("SHOW ADVISORY_LOCKS") if r["key"] == "881009"], what="shown")[0]
     assert row["pid"] is None and row["application_name"] == "(prepared transaction)"
     pg.one("rollback prepared 'sweep_2pc'", dbname="app", user="app")
+
+
+def test_upkeep_does_not_keep_a_backend_that_nobody_uses(lk, pg):
+    """Each sweep runs on the idle backend; server_idle_timeout counts from its last client all the same."""
+    daemon = start(lk, server_idle_timeout=3, server_check_delay=1, advisory_catalog=1)
+    daemon.connect().execute("select 1")
+    assert len(pg.backends()) == 1
+    wait_until(lambda: not pg.backends(), what="the idle backend goes")
+    assert sweeps(daemon) >= 1
