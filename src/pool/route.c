@@ -111,9 +111,15 @@ same(const char *a, const char *b)
 }
 
 bool
+lk_route_same_database(const struct lk_route *a, const struct lk_route *b)
+{
+    return same(a->dbname, b->dbname) && same(a->host, b->host) && a->port == b->port;
+}
+
+bool
 lk_route_same_server(const struct lk_route *a, const struct lk_route *b)
 {
-    return same(a->dbname, b->dbname) && same(a->host, b->host) && a->port == b->port && same(a->user, b->user) &&
+    return lk_route_same_database(a, b) && same(a->user, b->user) &&
         same(a->password, b->password) && same(a->connect_query, b->connect_query) &&
         same(a->client_encoding, b->client_encoding) && same(a->datestyle, b->datestyle) && same(a->timezone, b->timezone) &&
         same(a->application_name, b->application_name);

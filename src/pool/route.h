@@ -35,6 +35,8 @@ bool lk_route_make(struct lk_route *r, const struct lk_settings *s, const char *
 /* The same for that very user: the database line's own user and password are passed over. */
 bool lk_route_make_as(struct lk_route *r, const struct lk_settings *s, const char *database, const char *user);
 void lk_route_clear(struct lk_route *r);
+/* The same database of the same server, by whatever names clients call it. */
+bool lk_route_same_database(const struct lk_route *a, const struct lk_route *b);
 /* Same server, user and login (a pool whose route differs here must open its connections anew). */
 bool lk_route_same_server(const struct lk_route *a, const struct lk_route *b);
 

@@ -293,8 +293,10 @@ reload_pool(struct lk_core *core, struct lk_pool *pool)
     lk_pool_reroute(pool, &route, core->shared->budgets);
     lk_catalogs_join(core, pool);
     lk_sweeps_join(core, pool);
-    if (moved)
+    if (moved) {
         pool->failed_us = 0;
+        pool->scope.generation++; /* what statements do there is not known */
+    }
     LK_LIST_EACH(&core->servers, struct lk_server, node, s)
     {
         if (s->seat.pool != pool)

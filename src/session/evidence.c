@@ -256,8 +256,7 @@ lk_evidence_ddl(struct lk_core *core, struct lk_server *s, struct lk_span tag, c
     if (!changes_meaning(tag))
         return;
     lk_catalogs_changed(core, s->seat.pool, a);
-    const char *database = s->seat.pool->route.database;
     LK_LIST_EACH(&core->pools, struct lk_pool, node, pool)
-    if (strcmp(pool->route.database, database) == 0)
+    if (lk_route_same_database(&pool->route, &s->seat.pool->route))
         pool->scope.generation++;
 }

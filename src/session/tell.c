@@ -143,6 +143,18 @@ let_go(struct lk_core *core, struct lk_server *s, const struct lk_held *h)
     lk_effects_record(&core->effects, r);
 }
 
+/* Of more locks than have records of their own only the number is told. */
+static void
+tell_rest(struct lk_core *core, struct lk_server *s, uint32_t all, enum lk_reason reason)
+{
+    if (all <= LEAKS_MAX)
+        return;
+    struct lk_record *r = record_new(core, s, LK_EVENT_LEAK_SUMMARY);
+    r->omitted = all - LEAKS_MAX;
+    r->reason = reason;
+    lk_effects_record(&core->effects, r);
+}
+
 void
 lk_tell_leaks(struct lk_core *core, struct lk_server *s, enum lk_reason reason, enum lk_action action)
 {
@@ -162,12 +174,7 @@ lk_tell_leaks(struct lk_core *core, struct lk_server *s, enum lk_reason reason, 
         told++;
     }
     s->seat.pool->locks.leaks += all;
-    if (all > LEAKS_MAX) {
-        struct lk_record *r = record_new(core, s, LK_EVENT_LEAK_SUMMARY);
-        r->omitted = all - LEAKS_MAX;
-        r->reason = reason;
-        lk_effects_record(&core->effects, r);
-    }
+    tell_rest(core, s, all, reason);
     if (l->count == 0 && (l->unsure & ~(unsigned)LK_UNSURE_NEW))
         leak_unknown(core, s, reason, action);
     unpin(core, s);
@@ -177,14 +184,17 @@ void
 lk_tell_lost(struct lk_core *core, struct lk_server *s)
 {
     const struct lk_ledger *l = &s->ledger;
-    for (uint32_t i = 0; i < l->count; i++) {
+    uint32_t told = 0, all = lk_ledger_own(l) + l->beyond;
+    for (uint32_t i = 0; i < l->count && told < LEAKS_MAX; i++) {
         if (l->held[i].left)
             continue;
         struct lk_record *r = record_new(core, s, LK_EVENT_LOST);
         set_held(core, s, r, &l->held[i]);
         lk_effects_record(&core->effects, r);
+        told++;
     }
-    s->seat.pool->locks.lost += lk_ledger_own(l);
+    s->seat.pool->locks.lost += all;
+    tell_rest(core, s, all, LK_REASON_BACKEND_CLOSED);
     unpin(core, s);
 }
 
@@ -297,15 +307,13 @@ lk_tell_lint(struct lk_core *core, struct lk_server *s, const struct lk_text *te
 static void
 find_holder(struct lk_core *core, const struct lk_server *s, const struct lk_watched_call *c, struct lk_party *out)
 {
-    const struct lk_route *mine = &s->seat.pool->route;
     LK_LIST_EACH(&core->servers, struct lk_server, node, other)
     {
-        const struct lk_route *route = &other->seat.pool->route;
         const struct lk_held *h = lk_ledger_find(&other->ledger, c->key, LK_MODE_EXCLUSIVE);
         if (!h)
             h = lk_ledger_find(&other->ledger, c->key, LK_MODE_SHARED);
-        if (out->present || !other->who || !h || h->left || strcmp(route->dbname, mine->dbname) != 0 ||
-            strcmp(route->host, mine->host) != 0 || route->port != mine->port)
+        if (out->present || !other->who || !h || h->left ||
+            !lk_route_same_database(&other->seat.pool->route, &s->seat.pool->route))
             continue;
         *out = party(other);
     }

@@ -57,3 +57,15 @@ def test_p11_every_lock_of_the_backend_is_named(pg, lk, hidden):
     for key in ("9803", "98,4", "9805"):
         leak_of(daemon, key, "lost")
     assert len(daemon.leaks("lost")) == 3
+
+
+def test_p11_of_more_than_a_hundred_lost_locks_the_rest_is_counted(pg, lk):
+    daemon = lk({"default_pool_size": 2})
+    conn = daemon.raw()
+    assert conn.simple("select count(pg_advisory_lock(k)) from generate_series(980401, 980550) k") == [["150"]]
+    daemon.wait_leak(lambda r: r["event"] == "pin")
+    pg.one("select pg_terminate_backend(%s)", (int(conn.simple("select pg_backend_pid()")[0][0]),))
+    conn.until_closed()
+    summary = daemon.wait_leak(lambda r: r["event"] == "leak_summary")
+    assert summary["omitted"] == 50 and summary["reason"] == "backend_closed"
+    assert len({r["lock"]["key"] for r in daemon.leaks("lost")}) == 100
