@@ -1,4 +1,5 @@
 """lockkeeper doctor: what it finds at PostgreSQL and through the running Lockkeeper, and what mends it."""
+import hashlib
 import json
 import os
 import subprocess
@@ -208,6 +209,42 @@ def test_policies_that_do_not_keep_locks_are_judged_by_what_they_promise(proxy, 
                "is this the file that Lockkeeper runs with?")
     daemon.reload()
     assert wrong(doctor(daemon, "--user=doctored")) == []
+
+
+def test_a_login_that_only_lockkeeper_can_make_is_a_warning_and_the_rest_is_tried_through_it(proxy, pg, doctor):
+    hashed = "md5" + hashlib.md5(b"md5 secretu_md5").hexdigest()
+    daemon = proxy(databases={"doctored": {"host": pg.host, "port": pg.port, "dbname": "doctored", "user": "u_md5"}})
+    daemon.userlist["u_md5"] = hashed
+    daemon.write()
+    daemon.reload()
+    findings = doctor(daemon, "--user=doctored", status=2)
+    assert [f[0] for f in wrong(findings)] == ["warn"]
+    assert has(findings, "warn", "u_md5 can't log in directly", "set PGPASSWORD")
+    assert has(findings, "ok", "a lock keeps another client out")
+    assert has(findings, "ok", "nothing is left of a lock when its client has given it back")
+
+
+def test_without_listen_addr_lockkeeper_is_tried_at_its_unix_socket(proxy, doctor):
+    daemon = proxy({"listen_addr": ""}, start=False)
+    assert has(doctor(daemon, "--user=doctored", status=3), "FAIL", "nothing answers at %s port" % daemon.dir, database=None)
+
+
+def test_servers_without_the_tls_that_is_asked_for_are_failures(proxy, doctor):
+    daemon = proxy({"server_tls_sslmode": "require"}, start=False)
+    assert has(doctor(daemon, "--user=doctored", status=3), "FAIL", "server does not support SSL", "server_tls_sslmode")
+
+
+def test_the_client_is_the_first_user_of_auth_file_who_has_nothing_to_do_with_the_console(proxy, doctor):
+    daemon = proxy(start=False)
+    daemon.userlist = {"admin": "", "stats": "", "doctored": "", "other": ""}
+    daemon.write()
+    assert has(doctor(daemon, status=3), "ok", "doctored logs in directly")
+
+
+def test_servers_whose_connect_query_fails_are_failures(proxy, sick, doctor):
+    databases = {"doctored": dict(sick["doctored"], connect_query="select no_such_column")}
+    assert has(doctor(proxy(databases=databases, start=False), "--user=doctored", status=3), "FAIL",
+               'connect_query fails, so no server can be used: column "no_such_column" does not exist', "correct connect_query=")
 
 
 def test_a_proxy_that_gives_locks_away_is_found_out(proxy, sick, doctor):
