@@ -71,6 +71,12 @@ struct lk_call {
     struct lk_place place;
 };
 
+/* A call that takes a lock whose key is known. */
+struct lk_taking {
+    const struct lk_function *fn;
+    struct lk_key key;
+};
+
 /* What was found in a statement. All but XACT make it a touch. */
 enum lk_find {
     LK_FIND_LOCK = 1,     /* a session-level lock or try, by its own name */

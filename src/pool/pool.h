@@ -21,6 +21,7 @@ enum lk_seat_list {
 
 struct lk_catalog;
 struct lk_sweep;
+struct lk_uses;
 
 /* A server's seat; embedded in struct lk_server. */
 struct lk_seat {
@@ -77,6 +78,7 @@ struct lk_pool {
     struct lk_lock_stats locks;
     struct lk_catalog *catalog;  /* the session's: of its database; NULL: none is read */
     struct lk_sweep *sweep;      /* the session's: of its server */
+    struct lk_uses *uses;        /* the session's: keys of its database, shared with its other pools; NULL: none taken yet */
     void *welcome;        /* the session's: parameter values of the pool's servers */
 };
 

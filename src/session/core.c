@@ -10,6 +10,7 @@
 #include "session/clean.h"
 #include "session/errand.h"
 #include "session/link.h"
+#include "session/remark.h"
 #include "session/secrets.h"
 #include "session/step.h"
 #include "session/sweeps.h"
@@ -72,6 +73,7 @@ lk_core_free_pool(struct lk_core *core, struct lk_pool *pool)
     lk_list_remove(&core->pools, &pool->node);
     lk_catalogs_leave(core, pool);
     lk_sweeps_leave(core, pool);
+    lk_remark_leave(pool);
     lk_welcome_forget(pool);
     lk_pool_free(pool, core->shared->budgets);
 }
@@ -296,6 +298,7 @@ reload_pool(struct lk_core *core, struct lk_pool *pool)
     if (moved) {
         pool->failed_us = 0;
         pool->scope.generation++; /* what statements do there is not known */
+        lk_remark_leave(pool);
     }
     LK_LIST_EACH(&core->servers, struct lk_server, node, s)
     {

@@ -3,6 +3,7 @@
 #include "session/core.h"
 #include "session/tell.h"
 #include "sql/lint.h"
+#include "sql/uses.h"
 
 /* Has this not been told lately? */
 static bool
@@ -22,7 +23,56 @@ tell(struct lk_core *core, struct lk_server *s, const struct lk_text *text, unsi
 {
     for (unsigned bit = 1; lints >= bit; bit <<= 1)
         if (lints & bit && is_news(core, s, text, bit))
-            lk_tell_lint(core, s, text, lk_lint_name(bit));
+            lk_tell_lint(core, s, text, NULL, lk_lint_name(bit));
+}
+
+/* The table of the pool's database: another pool's, if there is one. */
+static struct lk_uses *
+uses_of(struct lk_core *core, struct lk_pool *pool)
+{
+    const struct lk_route *mine = &pool->route;
+    LK_LIST_EACH(&core->pools, struct lk_pool, node, other)
+    {
+        const struct lk_route *r = &other->route;
+        if (!pool->uses && other->uses && r->port == mine->port && strcmp(r->host, mine->host) == 0 &&
+            strcmp(r->dbname, mine->dbname) == 0)
+            pool->uses = lk_uses_ref(other->uses);
+    }
+    if (!pool->uses)
+        pool->uses = lk_uses_new(LK_USES_MAX);
+    return pool->uses;
+}
+
+void
+lk_remark_leave(struct lk_pool *pool)
+{
+    lk_uses_unref(pool->uses);
+    pool->uses = NULL;
+}
+
+static void
+note(struct lk_core *core, struct lk_server *s, const struct lk_text *text, struct lk_taking lock)
+{
+    struct lk_pool *pool = s->seat.pool;
+    struct lk_uses *uses = pool->uses ? pool->uses : uses_of(core, pool);
+    unsigned lints = lk_uses_note(uses, lock.key, lock.fn->xact);
+    for (unsigned bit = 1; lints >= bit; bit <<= 1)
+        if (lints & bit)
+            lk_tell_lint(core, s, text, &lock, lk_lint_name(bit));
+}
+
+/* Session-level locks that the answer granted; shortened ones are what their text says. */
+static void
+note_granted(struct lk_core *core, struct lk_server *s, const struct lk_watch *w)
+{
+    if (w->types_bad)
+        return;
+    for (uint16_t i = 0; i < w->call_count; i++) {
+        const struct lk_watched_call *c = &w->calls[i];
+        bool takes = c->call->fn->op == LK_CALL_LOCK || c->call->fn->op == LK_CALL_TRY;
+        if (takes && c->bound == LK_BOUND_KEY && c->answer == LK_ANSWER_TRUE)
+            note(core, s, w->text, (struct lk_taking){c->call->fn, c->key});
+    }
 }
 
 void
@@ -40,6 +90,11 @@ lk_remark_ran(struct lk_core *core, struct lk_server *s, const struct lk_reply *
     if (r->failed)
         return;
     s->ran++;
+    if (r->watch)
+        note_granted(core, s, r->watch);
+    for (uint16_t i = 0; a && i < a->taking_count; i++)
+        if (a->takings[i].fn->xact)
+            note(core, s, a->text, a->takings[i]);
     if (!a || a->lints == 0)
         return;
     unsigned at_once = a->lints & ~(unsigned)LK_LINT_XACT_ALONE;

@@ -295,10 +295,13 @@ lk_tell_call(struct lk_core *core, struct lk_server *s, enum lk_event event, con
 }
 
 void
-lk_tell_lint(struct lk_core *core, struct lk_server *s, const struct lk_text *text, const char *lint)
+lk_tell_lint(struct lk_core *core, struct lk_server *s, const struct lk_text *text, const struct lk_taking *lock,
+    const char *lint)
 {
     struct lk_record *r = record_new(core, s, LK_EVENT_LINT);
     r->lint = lint;
+    if (lock)
+        set_lock(core, s, r, lock->key, lock->fn->mode, 0);
     set_text(core, r, text);
     lk_effects_record(&core->effects, r);
 }

@@ -15,8 +15,9 @@ void lk_tell_lost(struct lk_core *core, struct lk_server *s);
 void lk_tell_pins(struct lk_core *core, struct lk_server *s);
 /* What the policy did to a text's lock call (REJECTED, …): the first time for this client and statement. */
 void lk_tell_call(struct lk_core *core, struct lk_server *s, enum lk_event event, const struct lk_watch *w);
-/* A remark on a text that ran; `lint` is static. */
-void lk_tell_lint(struct lk_core *core, struct lk_server *s, const struct lk_text *text, const char *lint);
+/* A remark on a text that ran, or on a lock that it took (else NULL); `lint` is static. */
+void lk_tell_lint(struct lk_core *core, struct lk_server *s, const struct lk_text *text, const struct lk_taking *lock,
+    const char *lint);
 /* The server said false to an unlock. */
 void lk_tell_unlock_failed(
     struct lk_core *core, struct lk_server *s, const struct lk_watch *w, const struct lk_watched_call *c);

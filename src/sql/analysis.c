@@ -108,6 +108,8 @@ lk_analysis_finish(struct lk_span sql, struct lk_sql_mode mode, const struct lk_
     struct lk_recognised found = lk_recognise(lk_span_make(text->sql, text->n));
     a->plan = found.plan;
     a->creates = found.creates;
+    a->takings = found.takings;
+    a->taking_count = found.taking_count;
     a->lints |= found.lints;
     return a;
 }
@@ -132,6 +134,7 @@ lk_analysis_unref(struct lk_analysis *a)
     lk_plan_free(plan.own);
     lk_text_unref(a->text);
     free(a->verb_name);
+    free(a->takings);
     lk_recognise_free_names(a->creates);
     free(a);
 }

@@ -26,6 +26,9 @@ struct lk_analysis {
     bool plain;      /* one statement that begins SELECT, INSERT, UPDATE, DELETE, MERGE, VALUES, TABLE or WITH */
     bool single;     /* certainly one statement: no ';' but at its end */
     unsigned lints;  /* bits of enum lk_lint, sql/lint.h */
+    uint16_t taking_count;
+    struct lk_taking *takings; /* owned: the calls of either level that take locks with constant keys, wherever they stand
+                                  in what is executed; also of a text that is no touch */
     const struct lk_plan *plan; /* owned; NULL: no touch */
     char **creates;             /* owned: the names, without schema, of functions that it creates and that touch session
                                    locks when they are called; ends with NULL; NULL: none */

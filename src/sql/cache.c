@@ -78,6 +78,7 @@ static size_t
 bytes_of(const struct lk_analysis *a)
 {
     size_t n = sizeof(struct entry) + sizeof(*a) + sizeof(*a->text) + a->text->n + 1;
+    n += a->taking_count * sizeof(*a->takings);
     if (a->verb_name)
         n += strlen(a->verb_name) + 1;
     for (size_t i = 0; a->creates && a->creates[i]; i++)

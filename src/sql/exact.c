@@ -158,14 +158,12 @@ read_part(const PgQuery__Node *arg, bool pair, struct lk_part *part)
     return true;
 }
 
-/* A call with nothing but its keys. */
+/* A call of out->fn with nothing but its keys. */
 static bool
-read_call(const PgQuery__FuncCall *f, struct lk_call *out)
+read_keys(const PgQuery__FuncCall *f, struct lk_call *out)
 {
-    bool catalog;
-    out->fn = lk_tree_function(f, &catalog);
-    if (!out->fn || out->fn->xact || !catalog || f->n_agg_order > 0 || f->agg_filter || f->over ||
-        f->agg_within_group || f->agg_star || f->agg_distinct || f->func_variadic)
+    if (f->n_agg_order > 0 || f->agg_filter || f->over || f->agg_within_group || f->agg_star || f->agg_distinct ||
+        f->func_variadic)
         return false;
     bool no_keys = out->fn->op == LK_CALL_UNLOCK_ALL;
     if (no_keys ? f->n_args != 0 : f->n_args != 1 && f->n_args != 2)
@@ -175,6 +173,23 @@ read_call(const PgQuery__FuncCall *f, struct lk_call *out)
     for (size_t i = 0; i < f->n_args; i++)
         if (!read_part(f->args[i], pair, &out->part[i]))
             return false;
+    return true;
+}
+
+bool
+lk_exact_constant_key(const PgQuery__FuncCall *f, const struct lk_function *fn, struct lk_key *key)
+{
+    struct lk_call c = {.fn = fn};
+    return fn->op != LK_CALL_UNLOCK_ALL && read_keys(f, &c) && lk_call_key(&c, NULL, NULL, key) == LK_BOUND_KEY;
+}
+
+static bool
+read_call(const PgQuery__FuncCall *f, struct lk_call *out)
+{
+    bool catalog;
+    out->fn = lk_tree_function(f, &catalog);
+    if (!out->fn || out->fn->xact || !catalog || !read_keys(f, out))
+        return false;
     bool boolean = out->fn->op == LK_CALL_TRY || out->fn->op == LK_CALL_UNLOCK;
     out->result_type = boolean ? LK_TYPE_BOOL : LK_TYPE_VOID;
     return true;

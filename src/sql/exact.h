@@ -12,4 +12,7 @@
  * on the list. */
 void lk_exact_select(struct lk_span sql, const PgQuery__SelectStmt *select, struct lk_plan_statement *out);
 
+/* The key of a call of that function, of any level and anywhere in a statement, if it is constant. */
+bool lk_exact_constant_key(const PgQuery__FuncCall *f, const struct lk_function *fn, struct lk_key *key);
+
 #endif

@@ -11,6 +11,10 @@ static const struct {
     {"hashtext_key", "a key of 32 hashed bits: different names may share a lock; hashtextextended() has 64"},
     {"session_timeout",
         "lock_timeout and statement_timeout set without LOCAL stay with the server connection, not with the client"},
+    {"both_key_spaces",
+        "one number as a bigint key and as a pair of int4 keys: such locks never meet, though pg_locks shows them alike"},
+    {"both_levels", "one key at session and at transaction level: clients exclude each other, but an unlock does not free "
+                    "the transaction's lock, nor the transaction's end the session's"},
 };
 
 static size_t

@@ -12,8 +12,11 @@ enum lk_lint {
     LK_LINT_HASHTEXT = 4, /* a key of 32 bits of a hash: different names may meet */
     LK_LINT_SET_TIMEOUT =
         8, /* lock_timeout or statement_timeout set for the session: stays with the server connection */
+    /* These come of several texts, sql/uses.h, and are in no analysis: */
+    LK_LINT_BOTH_KEY_SPACES = 16, /* one number as bigint key and as pair of int4 keys: the two never meet */
+    LK_LINT_BOTH_LEVELS = 32,     /* one key taken for the session and for the transaction: unlocking frees the one only */
 };
-#define LK_LINT_COUNT 4
+#define LK_LINT_COUNT 6
 
 /* "xact_lock_in_autocommit", …; what is wrong, as a sentence. `lint`: one bit. */
 const char *lk_lint_name(enum lk_lint lint);

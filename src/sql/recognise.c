@@ -42,9 +42,26 @@ string_speaks(const PgQuery__String *s)
     return s && s->sval && lk_recognise_string(lk_span_str(s->sval));
 }
 
+/* What a walk goes for. */
+struct walk {
+    struct lk_plan_statement *statement;
+    struct lk_recognised *text; /* NULL: what it finds is not executed by this text */
+};
+
 static void
-on_call(const PgQuery__FuncCall *call, struct lk_plan_statement *s)
+add_taking(const PgQuery__FuncCall *call, const struct lk_function *fn, struct lk_recognised *out)
 {
+    struct lk_key key;
+    if ((fn->op != LK_CALL_LOCK && fn->op != LK_CALL_TRY) || !lk_exact_constant_key(call, fn, &key))
+        return;
+    out->takings = lk_mem_grow(out->takings, (out->taking_count + 1u) * sizeof(*out->takings));
+    out->takings[out->taking_count++] = (struct lk_taking){fn, key};
+}
+
+static void
+on_call(const PgQuery__FuncCall *call, const struct walk *w)
+{
+    struct lk_plan_statement *s = w->statement;
     bool catalog;
     const struct lk_function *fn = lk_tree_function(call, &catalog);
     if (!fn)
@@ -53,6 +70,8 @@ on_call(const PgQuery__FuncCall *call, struct lk_plan_statement *s)
         s->finds |= LK_FIND_FOREIGN;
         return;
     }
+    if (w->text)
+        add_taking(call, fn, w->text);
     s->functions |= 1u << lk_function_index(fn);
     if (fn->xact)
         s->finds |= LK_FIND_XACT;
@@ -85,11 +104,12 @@ enum { IN_BODY = 1 };
 static bool
 visit(const ProtobufCMessage *m, unsigned *in, void *context)
 {
-    struct lk_plan_statement *s = context;
+    const struct walk *w = context;
+    struct lk_plan_statement *s = w->statement;
     const void *node = m;
     const ProtobufCMessageDescriptor *d = m->descriptor;
     if (d == &pg_query__func_call__descriptor) {
-        on_call(node, s);
+        on_call(node, w);
     } else if (d == &pg_query__a__const__descriptor) {
         const PgQuery__AConst *c = node;
         if (c->val_case == PG_QUERY__A__CONST__VAL_SVAL && string_speaks(c->sval))
@@ -114,12 +134,13 @@ static bool
 function_touches(const PgQuery__CreateFunctionStmt *f)
 {
     struct lk_plan_statement inside = {0};
+    struct walk w = {&inside, NULL};
     for (size_t i = 0; i < f->n_options; i++)
-        lk_tree_walk(&f->options[i]->base, IN_BODY, visit, &inside);
+        lk_tree_walk(&f->options[i]->base, IN_BODY, visit, &w);
     for (size_t i = 0; i < f->n_parameters; i++)
-        lk_tree_walk(&f->parameters[i]->base, 0, visit, &inside);
+        lk_tree_walk(&f->parameters[i]->base, 0, visit, &w);
     if (f->sql_body)
-        lk_tree_walk(&f->sql_body->base, 0, visit, &inside);
+        lk_tree_walk(&f->sql_body->base, 0, visit, &w);
     return lk_plan_touches(&inside);
 }
 
@@ -145,7 +166,8 @@ static void
 read_statement(struct lk_span sql, const PgQuery__Node *stmt, struct lk_recognised *out, uint16_t index)
 {
     struct lk_plan_statement *s = &out->plan->statements[index];
-    lk_tree_walk(&stmt->base, 0, visit, s);
+    struct walk w = {s, out};
+    lk_tree_walk(&stmt->base, 0, visit, &w);
     if (only_calls(s->finds) && stmt->node_case == PG_QUERY__NODE__NODE_SELECT_STMT)
         lk_exact_select(sql, stmt->select_stmt, s);
     out->lints |= lk_lint_statement(stmt, out->plan->count == 1);
@@ -216,6 +238,7 @@ lk_recognised_clear(struct lk_recognised *r)
 {
     lk_plan_free(r->plan);
     lk_recognise_free_names(r->creates);
+    free(r->takings);
     *r = (struct lk_recognised){0};
 }
 

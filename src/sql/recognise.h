@@ -11,6 +11,8 @@
 struct lk_recognised {
     struct lk_plan *plan; /* owned; NULL: no touch. One that is unparsed: all of it is one unsure touch. */
     unsigned lints;       /* bits of enum lk_lint, sql/lint.h */
+    struct lk_taking *takings; /* owned: as in struct lk_analysis */
+    uint16_t taking_count;
     char **creates; /* owned: the names, without schema, of new functions that touch; ends with NULL; may be NULL */
 };
 

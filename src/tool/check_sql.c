@@ -2,12 +2,14 @@
 
 #include <errno.h>
 #include <getopt.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/mem.h"
 #include "sql/lint.h"
 #include "sql/rewrite.h"
+#include "sql/uses.h"
 #include "tool/finding.h"
 
 enum { STATUS_FINE, STATUS_MISTAKE, STATUS_LOOK };
@@ -18,6 +20,7 @@ struct check {
     bool in_block; /* in a transaction block */
     unsigned statements, touches, unsure, lints;
     bool look; /* something should be looked at */
+    struct lk_uses *uses; /* of the whole script's constant keys */
 };
 
 static const struct option long_options[] = {
@@ -80,13 +83,16 @@ shorten(struct lk_finding *f)
 static void
 judge(const struct check *c, struct lk_finding *f)
 {
-    const struct lk_plan *plan = f->analysis->plan;
+    const struct lk_analysis *a = f->analysis;
+    const struct lk_plan *plan = a->plan;
     f->policy = c->policy;
     f->plan = plan && plan->count > 0 ? &plan->statements[0] : NULL;
     f->touch = plan && (!f->plan || lk_plan_touches(f->plan));
-    f->lints = f->analysis->lints;
+    f->lints = a->lints;
     if (c->in_block)
         f->lints &= ~(unsigned)LK_LINT_XACT_ALONE;
+    for (uint16_t i = 0; i < a->taking_count; i++)
+        f->lints |= lk_uses_note(c->uses, a->takings[i].key, a->takings[i].fn->xact);
     if (!f->touch)
         return;
     f->effect = lk_judge(f->plan, c->policy, c->in_block);
@@ -130,14 +136,24 @@ check_statement(struct check *c, const struct lk_script_statement *s)
     return true;
 }
 
-static int
-check_script(struct check *c, struct lk_span script)
+static bool
+check_statements(struct check *c, struct lk_span script)
 {
     struct lk_split split = lk_split_start(script);
     struct lk_script_statement s;
-    while (lk_split_next(&split, &s))
-        if (!check_statement(c, &s))
-            return STATUS_MISTAKE;
+    bool fine = true;
+    c->uses = lk_uses_new(UINT_MAX);
+    while (fine && lk_split_next(&split, &s))
+        fine = check_statement(c, &s);
+    lk_uses_unref(c->uses);
+    return fine;
+}
+
+static int
+check_script(struct check *c, struct lk_span script)
+{
+    if (!check_statements(c, script))
+        return STATUS_MISTAKE;
     if (!c->json)
         (void)printf("statements %u, touching session locks %u, of them unsure %u, lints %u\n", c->statements,
             c->touches, c->unsure, c->lints);

@@ -177,6 +177,22 @@ def test_lints_are_told_where_the_script_has_no_transaction_block(binary):
         assert status == (2 if lints else 0)
 
 
+def test_keys_that_a_script_takes_in_both_spaces_or_on_both_levels_are_told_where_it_becomes_so(binary):
+    for sql, lints in (
+            ("select pg_advisory_lock(4294967298); select pg_advisory_lock(1, 2); select pg_advisory_lock(1, 2)",
+             {2: ["both_key_spaces"]}),
+            ("begin; select pg_advisory_xact_lock(7);\ncommit; select pg_try_advisory_lock(7) from t",
+             {4: ["both_levels"]}),
+            ("select pg_advisory_lock(0, 7), pg_advisory_lock(7);\n"
+             "select x from t where pg_try_advisory_xact_lock_shared(7)", {1: ["both_key_spaces"], 2: ["both_levels"]}),
+            ("select pg_advisory_lock(7); select pg_advisory_xact_lock(8), f(); select pg_advisory_unlock(8)", {}),
+            ("select pg_advisory_lock($1); select pg_advisory_xact_lock($1), f()", {}),
+            ("select pg_advisory_xact_lock(7), f(); prepare p as select pg_advisory_lock(7)", {})):
+        statements = [s.strip() for s in sql.split(";")]
+        told, status = found(binary, sql)
+        assert {statements.index(f["statement"]) + 1: f["lints"] for f in told if f["lints"]} == lints, sql
+
+
 def test_functions_that_will_lock_are_told(binary):
     [finding], status = found(binary, "create procedure s.\"Take it\"() begin atomic select case when true then 1 end; "
                                       "select pg_advisory_lock(1); end; select 1")

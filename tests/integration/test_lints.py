@@ -39,3 +39,25 @@ def test_a_transaction_block_makes_no_lint_of_its_locks(pg, lk):
         conn.execute("select pg_advisory_xact_lock(671014), pg_advisory_unlock(hashtext('b'))")
     wait_until(lambda: lints(daemon), what="the last one is told")
     assert [x[0] for x in lints(daemon)] == ["hashtext_key"]
+
+
+def test_keys_of_both_spaces_or_both_levels_are_told_once_for_a_database_whoever_takes_them(pg, lk):
+    daemon = lk({"pool_mode": "transaction"})
+    number = 671021 << 32 | 7
+    for _ in range(2):
+        with daemon.connect() as conn, conn.transaction():
+            conn.execute("select pg_advisory_xact_lock(671020)")
+            conn.execute("select pg_try_advisory_xact_lock_shared(671021, 7)")
+        with daemon.connect(user="other") as conn:
+            assert conn.execute("select pg_try_advisory_lock(%s)", (number,)).fetchone() == (True,)
+            conn.execute("select pg_advisory_unlock(%s)", (number,))
+            conn.execute("select pg_advisory_lock(671020), 1")
+            conn.execute("select pg_advisory_unlock_all()")
+        with daemon.connect() as conn:
+            conn.execute("select pg_advisory_unlock(hashtext('lints, last'))")
+    wait_until(lambda: "hashtext_key" in dict(lints(daemon)), what="the last one is told")
+    told = [(r["lint"], r["user"], r["lock"]["space"], r["lock"]["key"], r["lock"]["mode"], r["query"])
+            for r in daemon.leaks("lint") if "lock" in r]
+    assert told == [
+        ("both_key_spaces", "other", "bigint", str(number), "exclusive", "select pg_try_advisory_lock($1)"),
+        ("both_levels", "other", "bigint", "671020", "exclusive", "select pg_advisory_lock($1), $2")]

@@ -107,6 +107,50 @@ a_time_out_that_is_set_for_the_session_is_told(void **state)
     check_rows(rows, LK_COUNT(rows));
 }
 
+/* What a text takes with constant keys: "lock 5, try_shared 1,2", those of the transaction level with an x. */
+static void
+list_takings(const char *sql, char *out, size_t n)
+{
+    struct lk_analysis *a = lk_analysis_make(lk_span_str(sql), (struct lk_sql_mode){true, true}, &KEY);
+    out[0] = 0;
+    for (uint16_t i = 0; i < a->taking_count; i++) {
+        const struct lk_taking *t = &a->takings[i];
+        char key[LK_KEY_TEXT];
+        lk_key_format(t->key, key);
+        size_t at = strlen(out);
+        (void)snprintf(out + at, n - at, "%s%s%s%s %s", at ? "; " : "", t->fn->xact ? "x" : "",
+            t->fn->op == LK_CALL_TRY ? "try" : "lock", t->fn->mode == LK_MODE_SHARED ? "_shared" : "", key);
+    }
+    lk_analysis_unref(a);
+}
+
+static void
+constant_keys_are_known_of_calls_that_are_executed(void **state)
+{
+    static const struct {
+        const char *sql, *takings;
+    } rows[] = {
+        {"select pg_advisory_xact_lock(5)", "xlock 5"},
+        {"select pg_catalog.pg_try_advisory_xact_lock_shared(-1, '2')", "xtry_shared -1,2"},
+        {"update t set a = 1 where pg_try_advisory_xact_lock(4294967298::bigint)", "xtry 4294967298"},
+        {"begin; select pg_advisory_xact_lock(1), f(); select pg_advisory_lock(2) from t", "xlock 1; lock 2"},
+        {"with x as (select pg_advisory_lock_shared(3)) select 1 from x", "lock_shared 3"},
+        {"select pg_advisory_xact_lock($1), pg_advisory_xact_lock(hashtext('a')), pg_advisory_xact_lock(1, $2)", ""},
+        {"select pg_advisory_xact_lock(null), pg_advisory_xact_lock(1.5), pg_advisory_xact_lock(1, 5000000000)", ""},
+        {"select pg_advisory_unlock(1), pg_advisory_unlock_all(), mine.pg_advisory_xact_lock(1)", ""},
+        {"prepare p as select pg_advisory_xact_lock(1)", ""},
+        {"explain select pg_advisory_xact_lock(1)", ""},
+        {"create function f() returns void begin atomic select pg_advisory_xact_lock(1); end", ""},
+        {"select 1", ""},
+    };
+    for (size_t i = 0; i < LK_COUNT(rows); i++) {
+        char got[256];
+        list_takings(rows[i].sql, got, sizeof(got));
+        if (strcmp(got, rows[i].takings) != 0)
+            fail_msg("%s\n  gave %s, expected %s", rows[i].sql, got, rows[i].takings);
+    }
+}
+
 static void
 a_text_can_have_several_lints_and_each_has_a_name(void **state)
 {
@@ -116,7 +160,7 @@ a_text_can_have_several_lints_and_each_has_a_name(void **state)
     };
     check_rows(rows, LK_COUNT(rows));
     static const char *const names[LK_LINT_COUNT] = {
-        "xact_lock_in_autocommit", "lock_call_under_limit", "hashtext_key", "session_timeout"};
+        "xact_lock_in_autocommit", "lock_call_under_limit", "hashtext_key", "session_timeout", "both_key_spaces", "both_levels"};
     for (unsigned i = 0; i < LK_LINT_COUNT; i++) {
         assert_string_equal(lk_lint_name(1u << i), names[i]);
         assert_true(strlen(lk_lint_text(1u << i)) > 0);
@@ -131,6 +175,7 @@ main(void)
         cmocka_unit_test(a_lock_call_whose_rows_a_limit_cuts_is_told),
         cmocka_unit_test(a_key_of_32_hashed_bits_is_told),
         cmocka_unit_test(a_time_out_that_is_set_for_the_session_is_told),
+        cmocka_unit_test(constant_keys_are_known_of_calls_that_are_executed),
         cmocka_unit_test(a_text_can_have_several_lints_and_each_has_a_name),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
