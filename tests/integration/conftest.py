@@ -75,12 +75,18 @@ def pg(folder):
 
 
 @pytest.fixture
-def lk(request, folder, pg, binary):
+def pool_mode():
+    """The mode of daemons that don't ask for one. What holds in several modes parametrizes it (locklib.ALL_MODES and others)."""
+    return "transaction"
+
+
+@pytest.fixture
+def lk(request, folder, pg, binary, pool_mode):
     """Factory of daemons: lk(settings, databases=…, users=…, …). start=False only writes its files."""
     request.node.lk_daemons = daemons = []
 
     def make(settings=None, start=True, **kw):
-        daemon = harness.Daemon(folder, pg, binary, settings, **kw)
+        daemon = harness.Daemon(folder, pg, binary, dict({"pool_mode": pool_mode}, **(settings or {})), **kw)
         daemons.append(daemon)
         return daemon.start() if start else daemon
     yield make

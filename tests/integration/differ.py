@@ -69,6 +69,7 @@ class Pairs:
         self.states, self.named = ["I"] * clients, [set() for _ in range(clients)]
         self.waiting = {}  # client: (how many ReadyForQuery are awaited, what it was asked)
         self.truth = []  # the direct side's rows of pg_locks when all had settled
+        self.asked = [collections.deque(maxlen=8) for _ in range(clients)]
         self.left, self.counts = collections.Counter(), collections.Counter()
         self.step = self.waits = 0
 
@@ -133,7 +134,9 @@ class Pairs:
         del self.waiting[client]
         self.proxy.read_until(client, syncs)
         answers = [side.seen[client] for side in self.sides]
-        assert answers[0] == answers[1], "step %d, client %d, %s:\n direct %r\n proxy  %r" % (self.step, client, what, *answers)
+        assert answers[0] == answers[1], "step %d, client %d, %s:\n direct %r\n proxy  %r\n before it: %s" % (
+            self.step, client, what, *answers, list(self.asked[client]))
+        self.asked[client].append(what)
         self.states[client] = answers[0][-1][1].decode()
         return answers[0]
 

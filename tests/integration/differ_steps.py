@@ -349,9 +349,10 @@ def timeout(run, client):
     (space, numbers), free = run.any_key(client)
     if free or run.pairs.states[client] == "E":
         return False
-    setting = run.rnd.choice(["lock_timeout", "statement_timeout"])
+    # Whether a description of rows comes first is a matter of time; a DO has none.
+    setting, frame = run.rnd.choice([("lock_timeout", "select %s(%s)"), ("statement_timeout", "do $$ begin perform %s(%s); end $$")])
     call = run.rnd.choice(["pg_advisory_lock", "pg_advisory_lock_shared", "pg_advisory_xact_lock"])
-    texts = ["set local %s = 15" % setting, "select %s(%s)" % (call, text_of(numbers)), "set local %s = 0" % setting]
+    texts = ["set local %s = 15" % setting, frame % (call, text_of(numbers)), "set local %s = 0" % setting]
     run.pairs.ask_without_wait(client, rawpg.query("; ".join(texts)), "; ".join(texts))
 
 

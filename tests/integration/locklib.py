@@ -1,6 +1,13 @@
 """What the tests of the lock promises share: who holds what, who is pinned, and ways to take a lock that no text shows."""
+import pytest
+
 import rawpg
 from harness import wait_until
+
+# Marks of tests that hold in several pool modes: in all; with transaction blocks; where a backend is shared.
+ALL_MODES = pytest.mark.parametrize("pool_mode", ["transaction", "session", "statement"])
+BLOCK_MODES = pytest.mark.parametrize("pool_mode", ["transaction", "session"])
+SHARING_MODES = pytest.mark.parametrize("pool_mode", ["transaction", "statement"])
 
 SHORT = {"ExclusiveLock": "X", "ShareLock": "S"}
 

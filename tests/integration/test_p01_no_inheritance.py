@@ -42,7 +42,7 @@ TRUSTED_AT_ONCE = {"advisory_trust_after": 0}
 # A function's lock under trust at once is cleared by the reset, not kept and not told: test_trust shows that.
 @pytest.mark.parametrize("settings, way", [
     (settings, way)
-    for settings in [{"pool_mode": "session"}, {"pool_mode": "session", "server_reset_query": ""},
+    for settings in [{"pool_mode": "statement"}, {"pool_mode": "session"}, {"pool_mode": "session", "server_reset_query": ""},
                      {"advisory_unlock_all": "tracked"}, {"advisory_lock_policy": "release"}, TRUSTED_AT_ONCE]
     for way in ["a literal", "a function", "a failed statement", "FunctionCall"]
     if (settings, way) != (TRUSTED_AT_ONCE, "a function")])

@@ -4,7 +4,7 @@ import re
 import pytest
 
 from harness import tail
-from locklib import leak_of, wait_held
+from locklib import SHARING_MODES, leak_of, wait_held
 
 RESET = re.compile(r'fastpath function call: "pg_advisory_unlock_all"')
 
@@ -22,6 +22,7 @@ def start(lk, **settings):
     return lk(dict({"default_pool_size": 1}, **settings), userlist={"logged": ""})
 
 
+@SHARING_MODES
 def test_p02_a_reset_follows_every_transaction(lk, logged):
     daemon = start(lk)
     clients = [daemon.connect(user="logged") for _ in range(2)]

@@ -7,7 +7,7 @@ import pytest
 
 import rawpg
 from harness import wait_until
-from locklib import leak_of, wait_held
+from locklib import ALL_MODES, leak_of, wait_held
 
 COMMON = {"ts": str, "event": str, "level": str, "database": str, "user": str, "pool_mode": str}
 CLIENT = {"id": int, "addr": str, "port": int, "application_name": str}
@@ -78,6 +78,7 @@ def test_p03_keys_are_signed_and_spaces_told_apart(pg, lk, call, space, key, mod
     wait_held(pg)
 
 
+@ALL_MODES
 def test_p03_bound_parameters_are_read_from_every_form(pg, lk):
     daemon = lk({"default_pool_size": 1})
     conn = daemon.raw()
@@ -114,6 +115,7 @@ def test_p03_a_lock_in_a_function_is_told_from_the_probe(pg, lk, hidden):
     assert RFC3339.match(leak["acquired_at"])
 
 
+@ALL_MODES
 def test_p03_the_client_that_aborts_is_told_apart_from_the_one_that_leaves(lk):
     daemon = lk({"default_pool_size": 1})
     conn = daemon.raw()
@@ -132,6 +134,7 @@ def test_p03_policy_release_tells_the_leak_at_the_transactions_end(pg, lk):
     wait_held(pg)
 
 
+@ALL_MODES
 def test_p03_a_hundred_records_a_release_then_a_summary(pg, lk):
     daemon = lk({"default_pool_size": 1})
     conn = daemon.raw()
@@ -146,6 +149,7 @@ def test_p03_a_hundred_records_a_release_then_a_summary(pg, lk):
     wait_held(pg)
 
 
+@ALL_MODES
 def test_p03_locks_of_one_client_each_give_one_record(pg, lk):
     daemon = lk({"default_pool_size": 1})
     conn = daemon.raw()

@@ -4,7 +4,7 @@ import pytest
 
 import rawpg
 from harness import wait_until
-from locklib import held, wait_held
+from locklib import ALL_MODES, BLOCK_MODES, held, wait_held
 
 
 def value(conn, sql, args=None):
@@ -17,6 +17,7 @@ def pair(lk):
     return daemon.connect(), daemon.connect()
 
 
+@ALL_MODES
 def test_p04_a_lock_excludes_the_other_client_until_it_is_given_back(pair):
     a, b = pair
     a.execute("select pg_advisory_lock(9401)")
@@ -27,6 +28,7 @@ def test_p04_a_lock_excludes_the_other_client_until_it_is_given_back(pair):
     assert value(b, "select pg_try_advisory_lock(9401)") is True
 
 
+@ALL_MODES
 def test_p04_a_lock_taken_twice_is_given_back_twice(pair):
     a, b = pair
     a.execute("select pg_advisory_lock(9402)")
@@ -38,6 +40,7 @@ def test_p04_a_lock_taken_twice_is_given_back_twice(pair):
     assert value(b, "select pg_try_advisory_lock(9402)") is True
 
 
+@ALL_MODES
 def test_p04_shared_holders_meet_and_keep_an_exclusive_one_out(pg, pair):
     a, b = pair
     a.execute("select pg_advisory_lock_shared(9403)")
@@ -48,6 +51,7 @@ def test_p04_shared_holders_meet_and_keep_an_exclusive_one_out(pg, pair):
     assert value(b, "select pg_advisory_unlock_shared(9403)") is True
 
 
+@ALL_MODES
 def test_p04_the_two_key_spaces_do_not_meet(pair):
     a, b = pair
     a.execute("select pg_advisory_lock(4294967298)")
@@ -55,6 +59,7 @@ def test_p04_the_two_key_spaces_do_not_meet(pair):
     assert value(a, "select pg_advisory_unlock(1, 2)") is False
 
 
+@BLOCK_MODES
 def test_p04_a_lock_survives_rollback_and_rollback_to(pg, pair):
     a, _ = pair
     a.execute("begin")
@@ -68,6 +73,7 @@ def test_p04_a_lock_survives_rollback_and_rollback_to(pg, pair):
     assert value(a, "select pg_advisory_unlock(9404)") is True
 
 
+@BLOCK_MODES
 def test_p04_an_unlock_is_not_undone_by_rollback(pg, pair):
     a, _ = pair
     a.execute("select pg_advisory_lock(9406)")
@@ -77,6 +83,7 @@ def test_p04_an_unlock_is_not_undone_by_rollback(pg, pair):
     wait_held(pg)
 
 
+@ALL_MODES
 def test_p04_a_false_unlock_gives_false_and_the_warning_in_postgres_order(pg, lk):
     daemon = lk()
     answers = []
@@ -127,6 +134,7 @@ def test_p04_psycopg_with_server_side_prepare_keeps_and_gives_back(pg, lk):
     wait_held(pg)
 
 
+@ALL_MODES
 def test_p04_a_waiting_lock_is_granted_when_the_holder_gives_it_back(pg, lk):
     daemon = lk({"default_pool_size": 3})
     a, b = daemon.connect(), daemon.raw()
@@ -138,6 +146,7 @@ def test_p04_a_waiting_lock_is_granted_when_the_holder_gives_it_back(pg, lk):
     assert held(pg) == ["9409 X"]
 
 
+@ALL_MODES
 def test_p04_a_deadlocks_victim_keeps_its_session_locks(pg, lk):
     daemon = lk({"default_pool_size": 3})
     a, b = daemon.raw(), daemon.raw()
@@ -156,6 +165,7 @@ def test_p04_a_deadlocks_victim_keeps_its_session_locks(pg, lk):
     assert held(pg) == ["9410 X", "9411 X"]
 
 
+@BLOCK_MODES
 def test_p04_xact_locks_behave_as_ever(pg, pair):
     a, b = pair
     a.execute("begin")
@@ -165,6 +175,7 @@ def test_p04_xact_locks_behave_as_ever(pg, pair):
     assert value(b, "select pg_try_advisory_xact_lock(9412)") is True
 
 
+@ALL_MODES
 def test_p04_a_hidden_lock_excludes_others_too(pg, lk, hidden):
     daemon = lk({"default_pool_size": 3})
     a, b = daemon.connect(), daemon.connect()
@@ -175,6 +186,7 @@ def test_p04_a_hidden_lock_excludes_others_too(pg, lk, hidden):
     assert value(b, "select pg_try_advisory_lock(9413)") is True
 
 
+@ALL_MODES
 def test_p04_null_keys_lock_nothing(pg, pair):
     a, _ = pair
     assert value(a, "select pg_advisory_lock(null)") is None
@@ -182,6 +194,7 @@ def test_p04_null_keys_lock_nothing(pg, pair):
     assert held(pg) == []
 
 
+@ALL_MODES
 def test_p04_errors_of_lock_calls_are_postgres_own(pair):
     a, _ = pair
     with pytest.raises(psycopg.errors.UndefinedFunction):

@@ -2,7 +2,7 @@
 import pytest
 
 import rawpg
-from locklib import held, is_pinned, wait_held, wait_unpinned
+from locklib import SHARING_MODES, held, is_pinned, wait_held, wait_unpinned
 
 
 @pytest.fixture
@@ -10,6 +10,7 @@ def one(lk):
     return lk({"default_pool_size": 1})
 
 
+@SHARING_MODES
 def test_p05_a_lock_pins_and_its_unlock_unpins(one):
     conn = one.raw()
     conn.simple("select pg_advisory_lock(9601)")
@@ -18,6 +19,7 @@ def test_p05_a_lock_pins_and_its_unlock_unpins(one):
     wait_unpinned(one)
 
 
+@SHARING_MODES
 def test_p05_a_failed_try_never_pins(pg, one):
     with pg.connect() as holder:
         holder.execute("select pg_advisory_lock(9602)")
@@ -29,6 +31,7 @@ def test_p05_a_failed_try_never_pins(pg, one):
     assert one.leaks() == []
 
 
+@SHARING_MODES
 def test_p05_only_the_last_unlock_of_a_counted_lock_unpins(one):
     conn = one.raw()
     for _ in range(3):
@@ -40,6 +43,7 @@ def test_p05_only_the_last_unlock_of_a_counted_lock_unpins(one):
     wait_unpinned(one)
 
 
+@SHARING_MODES
 @pytest.mark.parametrize("end", ["select pg_advisory_unlock_all()", "discard all"])
 def test_p05_what_frees_all_unpins(pg, one, end):
     conn = one.raw()
@@ -52,6 +56,7 @@ def test_p05_what_frees_all_unpins(pg, one, end):
     assert held(pg) == [] and one.leaks("leak") == []
 
 
+@SHARING_MODES
 def test_p05_unlock_all_as_function_call_unpins(pg, one):
     conn = one.raw()
     conn.simple("select pg_advisory_lock(9606)")
@@ -81,6 +86,7 @@ def test_p05_an_xact_lock_does_not_outlive_its_transaction(pg, one):
     assert [r["lint"] for r in one.leaks()] == ["xact_lock_in_autocommit"]
 
 
+@SHARING_MODES
 def test_p05_a_hidden_lock_pins_until_a_probe_agrees(pg, lk, hidden):
     one = lk({"default_pool_size": 1})
     conn = one.raw()
@@ -91,6 +97,7 @@ def test_p05_a_hidden_lock_pins_until_a_probe_agrees(pg, lk, hidden):
     assert held(pg) == [] and one.leaks("leak") == []
 
 
+@SHARING_MODES
 def test_p05_a_hidden_lock_unlocked_in_plain_sight_unpins(pg, lk, hidden):
     one = lk({"default_pool_size": 1})
     conn = one.raw()
@@ -100,6 +107,7 @@ def test_p05_a_hidden_lock_unlocked_in_plain_sight_unpins(pg, lk, hidden):
     wait_unpinned(one)
 
 
+@SHARING_MODES
 def test_p05_a_plain_lock_unlocked_by_a_function_unpins(pg, lk, hidden):
     one = lk({"default_pool_size": 1, "advisory_trust_after": 3})
     conn = one.raw()
@@ -110,6 +118,7 @@ def test_p05_a_plain_lock_unlocked_by_a_function_unpins(pg, lk, hidden):
     assert one.leaks("leak") == []
 
 
+@SHARING_MODES
 def test_p05_statements_without_locks_never_pin(one):
     conn = one.raw()
     for sql in ("select 'pg_advisory_lock(1)'", "select 1 -- pg_advisory_lock(2)", "prepare p1 as select pg_advisory_lock(3)",

@@ -3,7 +3,7 @@ import pytest
 
 import rawpg
 from harness import wait_until
-from locklib import held, is_pinned, wait_held, wait_unpinned
+from locklib import SHARING_MODES, held, is_pinned, wait_held, wait_unpinned
 
 
 @pytest.fixture
@@ -11,6 +11,7 @@ def one(lk):
     return lk({"default_pool_size": 1})
 
 
+@SHARING_MODES
 def test_p06_a_lock_skipped_after_an_error_is_not_held(pg, one):
     conn = one.raw()
     conn.send(rawpg.parse("", "select 1/0"), rawpg.bind(), rawpg.execute(),
@@ -20,6 +21,7 @@ def test_p06_a_lock_skipped_after_an_error_is_not_held(pg, one):
     assert held(pg) == [] and one.leaks() == []
 
 
+@SHARING_MODES
 def test_p06_parse_bind_and_describe_lock_nothing(pg, one):
     conn = one.raw()
     conn.send(rawpg.parse("s", "select pg_advisory_lock(9702)"), rawpg.describe("S", "s"), rawpg.bind("p", "s"),
@@ -40,6 +42,7 @@ def test_p06_a_lock_that_timed_out_is_not_held(pg, one):
     assert one.leaks("leak") == []
 
 
+@SHARING_MODES
 def test_p06_a_lock_whose_wait_was_cancelled_is_not_held(pg, one):
     with pg.connect() as holder:
         holder.execute("select pg_advisory_lock(9704)")
@@ -54,6 +57,7 @@ def test_p06_a_lock_whose_wait_was_cancelled_is_not_held(pg, one):
     assert one.leaks("leak") == []
 
 
+@SHARING_MODES
 def test_p06_a_failed_query_that_locked_first_is_held_and_pinned(pg, one):
     conn = one.raw()
     with pytest.raises(rawpg.ServerError):
@@ -64,6 +68,7 @@ def test_p06_a_failed_query_that_locked_first_is_held_and_pinned(pg, one):
     wait_unpinned(one)
 
 
+@SHARING_MODES
 def test_p06_locks_hidden_behind_rows_are_all_found(pg, lk, hidden):
     one = lk({"default_pool_size": 1})
     conn = one.raw()
@@ -89,6 +94,7 @@ def test_p06_a_row_limit_leaves_the_count_to_the_probe(pg, one):
     wait_unpinned(one)
 
 
+@SHARING_MODES
 def test_p06_null_and_dead_branches_do_not_pin(pg, one):
     conn = one.raw()
     for sql in ("select pg_advisory_lock(null)", "select case when false then pg_advisory_lock(9730) end",
@@ -98,6 +104,7 @@ def test_p06_null_and_dead_branches_do_not_pin(pg, one):
     assert one.leaks("leak") == []
 
 
+@SHARING_MODES
 def test_p06_a_pipeline_of_locks_and_unlocks_ends_as_it_ended(pg, one):
     conn = one.raw()
     step = lambda call: [rawpg.parse("", "select " + call), rawpg.bind(), rawpg.execute()]

@@ -5,13 +5,14 @@ import pytest
 
 import rawpg
 from harness import wait_until
-from locklib import held, wait_held
+from locklib import ALL_MODES, held, wait_held
 
 
 def waits(pg):
     return [l for l in pg.locks() if not l[2]]
 
 
+@ALL_MODES
 def test_p10_a_deadlock_is_told_with_the_clients_and_keys_and_its_victim_keeps_its_locks(lk, pg):
     daemon = lk({"default_pool_size": 3})
     one = daemon.raw("app", "app", application_name="first")

@@ -1,9 +1,10 @@
 """P11: a backend that dies with locks takes its client with it, and a `lost` record names them."""
 import rawpg
 from harness import wait_until
-from locklib import leak_of
+from locklib import ALL_MODES, SHARING_MODES, leak_of
 
 
+@ALL_MODES
 def test_p11_a_killed_backend_ends_its_idle_holder_with_fatal(pg, lk):
     daemon = lk({"default_pool_size": 2})
     conn = daemon.raw()
@@ -19,6 +20,7 @@ def test_p11_a_killed_backend_ends_its_idle_holder_with_fatal(pg, lk):
     assert daemon.leaks("leak") == []
 
 
+@ALL_MODES
 def test_p11_a_killed_backend_in_mid_query_ends_its_client(pg, lk):
     daemon = lk({"default_pool_size": 2})
     conn = daemon.raw()
@@ -44,6 +46,7 @@ def test_p11_an_unpinned_idle_backend_may_die_unnoticed(pg, lk):
     assert daemon.leaks() == []
 
 
+@SHARING_MODES
 def test_p11_every_lock_of_the_backend_is_named(pg, lk, hidden):
     daemon = lk({"default_pool_size": 2})
     conn = daemon.raw()

@@ -5,9 +5,10 @@ import pytest
 
 import rawpg
 from harness import wait_until
-from locklib import held, leak_of
+from locklib import ALL_MODES, SHARING_MODES, held, leak_of
 
 
+@SHARING_MODES
 @pytest.mark.parametrize("setting", ["server_lifetime", "server_idle_timeout"])
 def test_p12_recycling_closes_idle_backends_but_not_the_holders(pg, lk, setting):
     daemon = lk({"default_pool_size": 2, setting: 1})
@@ -24,6 +25,7 @@ def test_p12_recycling_closes_idle_backends_but_not_the_holders(pg, lk, setting)
     wait_until(lambda: int(pid) not in pg.backends(), what="unpinned, it is recycled too")
 
 
+@SHARING_MODES
 def test_p12_reconnect_spares_the_holder_until_it_unlocks(pg, lk):
     daemon = lk({"default_pool_size": 2})
     holder = daemon.raw()
@@ -35,6 +37,7 @@ def test_p12_reconnect_spares_the_holder_until_it_unlocks(pg, lk):
     wait_until(lambda: int(pid) not in pg.backends(), what="unpinned, it is closed")
 
 
+@ALL_MODES
 def test_p12_a_holder_that_idles_beyond_its_own_limit_leaves_a_leak_that_says_so(pg, lk):
     daemon = lk({"default_pool_size": 2, "client_idle_timeout": 1})
     holder = daemon.raw()
@@ -45,6 +48,7 @@ def test_p12_a_holder_that_idles_beyond_its_own_limit_leaves_a_leak_that_says_so
     wait_until(lambda: held(pg) == [])
 
 
+@ALL_MODES
 def test_p12_kill_ends_the_holder_with_fatal_and_lost(pg, lk):
     daemon = lk({"default_pool_size": 2})
     conn = daemon.raw()
@@ -57,6 +61,7 @@ def test_p12_kill_ends_the_holder_with_fatal_and_lost(pg, lk):
     daemon.console("RESUME app")
 
 
+@ALL_MODES
 def test_p12_shutdown_tells_what_was_held(pg, lk):
     daemon = lk({"default_pool_size": 2})
     conn = daemon.raw()

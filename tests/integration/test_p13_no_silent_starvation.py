@@ -3,7 +3,7 @@ import pytest
 
 import rawpg
 from harness import wait_until
-from locklib import held, leak_of, wait_held, wait_unpinned
+from locklib import ALL_MODES, SHARING_MODES, held, leak_of, wait_held, wait_unpinned
 
 
 def sqlstate(conn, *messages):
@@ -17,6 +17,7 @@ def waits_in_call(pg, key, count=1):
                what="%d calls wait for %s" % (count, key))
 
 
+@SHARING_MODES
 def test_p13_who_times_out_is_told_how_many_are_pinned_and_wait_and_who_holds_the_longest(pg, lk):
     daemon = lk({"default_pool_size": 2, "query_wait_timeout": 1})
     holder, waiter = daemon.raw(application_name="billing"), daemon.raw()
@@ -46,6 +47,7 @@ def test_p13_pins_full_is_recorded_once_for_each_rise_to_half_of_the_pool(pg, lk
     wait_until(lambda: len(daemon.leaks("pins_full")) == 2, what="the second rise is told")
 
 
+@ALL_MODES
 def test_p13_a_pinned_client_that_idles_too_long_is_closed_and_its_locks_are_freed(pg, lk):
     daemon = lk({"default_pool_size": 1, "advisory_pin_timeout": "1"})
     conn = daemon.raw()
@@ -97,6 +99,7 @@ def test_p13_beyond_the_limit_of_pins_a_call_is_refused_cleanly(pg, lk, messages
     assert held(pg) == ["9142 X"]
 
 
+@SHARING_MODES
 def test_p13_beyond_the_limit_of_waits_a_call_is_refused_so_that_the_pool_is_not_filled(pg, lk):
     daemon = lk({"default_pool_size": 5}, databases={"app": {"host": pg.host, "port": pg.port, "dbname": "app",
                                                              "advisory_max_waits": "2"}})
