@@ -118,7 +118,7 @@ ensure_named(struct lk_core *core, struct lk_client *c, struct lk_statement *st)
     return add_named(core, c, st, LK_FOR_PREPARE, st->name);
 }
 
-/* The unnamed statement that is there is another client's. */
+/* The unnamed statement that is there, if there is one, is another client's or was parsed for an errand or for parameters. */
 static bool
 close_unnamed(struct lk_core *core, struct lk_server *s)
 {
@@ -134,10 +134,10 @@ static bool
 ensure_unnamed(struct lk_core *core, struct lk_client *c)
 {
     struct lk_server *s = c->server;
-    if (s->unnamed == c->unnamed)
-        return true;
     if (!c->unnamed)
         return close_unnamed(core, s);
+    if (s->unnamed == c->unnamed)
+        return true;
     if (!push(s, LK_REPLY_PARSE, LK_FOR_PREPARE, c->unnamed, NULL))
         return false;
     lk_server_set_unnamed(s, c->unnamed);
