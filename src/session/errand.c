@@ -15,9 +15,11 @@ static const char own_settings_text[] =
     " pg_catalog.set_config('role', 'none', true), pg_catalog.set_config('statement_timeout', $1, true)";
 
 /* A client may have left a search_path, a role or temporary tables behind that would make an operator's unqualified query
- * read another's tables. Local to the transaction, as is the time-out, so that nothing of it is left to the next client. */
+ * read another's tables. Local to the transaction, as is the time-out, so that nothing of it is left to the next client.
+ * What the login has by itself may be empty. */
 static const char settings_text[] =
-    "SELECT pg_catalog.set_config('search_path', s.reset_val OPERATOR(pg_catalog.||) ', pg_temp', true),"
+    "SELECT pg_catalog.set_config('search_path',"
+    " pg_catalog.ltrim(s.reset_val OPERATOR(pg_catalog.||) ', pg_temp', ', '), true),"
     " pg_catalog.set_config('role', 'none', true), pg_catalog.set_config('statement_timeout', $1, true)"
     " FROM pg_catalog.pg_settings AS s WHERE s.name OPERATOR(pg_catalog.=) 'search_path'";
 

@@ -145,7 +145,8 @@ lk_report_line(struct lk_report *r, struct lk_span line, struct lk_buf *room, co
     struct lk_buf value = {0};
     if (lk_span_is(f.event, "leak"))
         count_leak(r, &f, &value, 1);
-    else if (lk_span_is(f.event, "leak_summary") && number_of(f.omitted) > 0)
+    /* those of a backend that went away are lost, not leaked */
+    else if (lk_span_is(f.event, "leak_summary") && number_of(f.omitted) > 0 && !lk_span_is(f.reason, "backend_closed"))
         count_leak(r, &f, &value, (uint64_t)number_of(f.omitted));
     else if (lk_span_is(f.event, "dropped") && number_of(f.dropped) > 0)
         r->dropped += (uint64_t)number_of(f.dropped);

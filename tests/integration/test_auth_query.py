@@ -206,3 +206,19 @@ def test_the_user_who_asks_is_another_than_the_one_that_the_database_line_forces
     with daemon.console_connection(password="listed") as conn:
         conn.execute("RELOAD")
     assert daemon.raw("u_scram", "app", PASSWORDS["u_scram"]).simple("select current_user") == [["app"]]
+
+
+def test_an_asking_user_may_have_an_empty_search_path(asking, pg):
+    pg.one("create role aq_bare superuser login")
+    try:
+        with pg.connect("app", "aq_bare") as conn:
+            conn.execute("select set_config('search_path', '', false)")
+            conn.execute("alter role aq_bare set search_path from current")
+        with pg.connect("app", "aq_bare") as conn:
+            assert conn.execute("select reset_val from pg_settings where name = 'search_path'").fetchone() == ("",)
+        daemon = asking({"auth_user": "aq_bare"}, userlist={"aq_bare": "listed"})
+        assert daemon.raw("u_md5", "app", PASSWORDS["u_md5"]).simple("select 1") == [["1"]]
+        assert daemon.stop() is None
+    finally:
+        pg.end_backends()
+        pg.one("drop role aq_bare")

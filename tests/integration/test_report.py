@@ -108,7 +108,7 @@ def test_report_tells_what_is_missing_and_counts_what_summaries_left_out(report)
     summary = record(event="leak_summary")
     for gone in ("lock", "query", "held_ms"):
         del summary[gone]
-    lines = [record(), dict(summary, omitted=900), {"ts": record()["ts"], "event": "dropped", "level": "warning", "dropped": 12}]
+    lines = [record(), dict(summary, omitted=900), dict(summary, omitted=50, reason="backend_closed"), {"ts": record()["ts"], "event": "dropped", "level": "warning", "dropped": 12}]
     text = report(lines)
     assert "12 records are missing: the leak log could not take them\n" in text
     assert rows(text, "key") == [(900, "shop (unknown)"), (1, "shop 9801")]
