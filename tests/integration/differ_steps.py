@@ -340,18 +340,20 @@ def who(run, client):
     expected = run.pairs.proxy.pids[client]
     if expected is None or run.pairs.states[client] == "E":
         return False
+    run.pairs.direct.conns[client].simple("select pg_backend_pid()")
     got = run.pairs.proxy.conns[client].simple("select pg_backend_pid()")
     assert got == [[str(expected)]], "step %d: client %d holds locks on %d and is on %s" % (run.pairs.step, client, expected, got)
 
 
 def timeout(run, client):
-    """A wait that PostgreSQL ends."""
-    (space, numbers), free = run.any_key(client)
-    if free or run.pairs.states[client] == "E":
+    """A wait that PostgreSQL ends: somebody else holds the lock, and does nothing in the meantime."""
+    (space, numbers), _ = run.any_key(client)
+    others = any(c != client and granted and (s, k) == (space, key_name(numbers)) for c, _, granted, s, k in run.pairs.truth)
+    if not others or run.pairs.states[client] == "E":
         return False
     # Whether a description of rows comes first is a matter of time; a DO has none.
     setting, frame = run.rnd.choice([("lock_timeout", "select %s(%s)"), ("statement_timeout", "do $$ begin perform %s(%s); end $$")])
-    call = run.rnd.choice(["pg_advisory_lock", "pg_advisory_lock_shared", "pg_advisory_xact_lock"])
+    call = run.rnd.choice(["pg_advisory_lock", "pg_advisory_xact_lock"])
     texts = ["set local %s = 15" % setting, frame % (call, text_of(numbers)), "set local %s = 0" % setting]
     run.pairs.ask_without_wait(client, rawpg.query("; ".join(texts)), "; ".join(texts))
 
