@@ -114,7 +114,7 @@ add_server_head(struct lk_table *t, const struct lk_server *s, const char *state
     lk_table_add(t, route->database);
     lk_table_add(t, "none");
     lk_table_add(t, state);
-    add_address(t, s->remote_addr[0] ? s->remote_addr : route->host, route->port);
+    add_address(t, s->remote_addr[0] ? s->remote_addr : s->host, s->port);
 }
 
 static void

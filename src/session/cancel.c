@@ -59,7 +59,7 @@ lk_cancel_server(struct lk_core *core, struct lk_server *s, struct lk_client *as
     lk_build_cancel(&k->packet, s->pid, lk_span_make(s->secret, s->secret_n));
     lk_list_push(&core->cancellers, &k->node);
     s->cancels++;
-    lk_effects_open(&core->effects, &k->end, s->seat.pool->route.host, s->seat.pool->route.port);
+    lk_effects_open(&core->effects, &k->end, s->host, s->port);
 }
 
 void
@@ -79,7 +79,7 @@ lk_cancel_input(struct lk_core *core, struct lk_canceller *k, struct lk_span in)
     if (!k->tls_asked || in.n == 0)
         return in.n;
     if (k->server)
-        n = lk_negotiate_answer(core, &k->end, k->server->seat.pool->route.host, in, &why);
+        n = lk_negotiate_answer(core, &k->end, k->server->host, in, &why);
     k->tls_asked = false;
     if (n == LK_NEGOTIATION_PLAIN) {
         (void)lk_step_send_buf(core, &k->end, &k->packet);

@@ -40,7 +40,7 @@ struct lk_effect {
         struct lk_span bytes; /* SEND, CONSOLE */
         struct lk_record *record;
         struct {
-            const char *host; /* a name, an address, a folder of sockets, "@abstract"; lives as long as the end's pool */
+            const char *host; /* a name, an address, a folder of sockets, "@abstract"; lives as long as the server */
             int port;
         } open;
         const char *tls_host; /* TLS: the server's name, which lives as open.host does; NULL: the end is a client */

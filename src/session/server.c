@@ -61,8 +61,7 @@ lk_server_label(const struct lk_server *s)
 {
     static _Thread_local char label[256];
     (void)snprintf(label, sizeof(label), "S-%" PRIu64 " %s/%s@%s:%d pid %u", s->id, s->seat.pool->route.database,
-        s->seat.pool->route.user, s->remote_addr[0] ? s->remote_addr : s->seat.pool->route.host, s->seat.pool->route.port,
-        s->pid);
+        s->seat.pool->route.user, s->remote_addr[0] ? s->remote_addr : s->host, s->port, s->pid);
     return label;
 }
 
@@ -74,6 +73,8 @@ lk_server_open(struct lk_core *core, struct lk_pool *pool)
     s->seat.pool = pool;
     s->seat.born_us = s->unused_since_us = core->now.mono_us;
     s->connect_wall_us = core->now.wall_us;
+    s->host = lk_mem_dup(pool->route.host);
+    s->port = pool->route.port;
     s->id = atomic_fetch_add(&core->shared->next_id, 1) + 1;
     s->status = s->block.state = 'I';
     lk_holds_listen(core, s);
@@ -81,7 +82,7 @@ lk_server_open(struct lk_core *core, struct lk_pool *pool)
     lk_parsed_init(&s->parsed);
     lk_list_push(&core->servers, &s->node);
     set_state(core, s, LK_SERVER_CONNECT);
-    lk_effects_open(&core->effects, &s->end, pool->route.host, pool->route.port);
+    lk_effects_open(&core->effects, &s->end, s->host, s->port);
     return s;
 }
 
@@ -98,6 +99,7 @@ lk_server_free(struct lk_core *core, struct lk_server *s)
     lk_server_set_unnamed(s, NULL);
     lk_who_unref(s->who);
     free(s->authorization);
+    free(s->host);
     explicit_bzero(s->secret, sizeof(s->secret));
     free(s);
 }

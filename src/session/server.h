@@ -95,6 +95,8 @@ struct lk_server {
     uint16_t secret_n;
     char local_addr[64];
     int local_port;
+    char *host;                /* where it was opened, whatever a RELOAD has made of its pool since; owned */
+    int port;
     char remote_addr[64];      /* as connected; "unix" */
     int64_t connect_wall_us, request_us, request_wall_us;
     int64_t heard_us;          /* when it last said something */

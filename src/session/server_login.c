@@ -208,7 +208,7 @@ lk_server_login_answer(struct lk_core *core, struct lk_server *s, struct lk_span
     if (in.n == 0)
         return 0;
     s->tls_asked = false;
-    switch (lk_negotiate_answer(core, &s->end, s->seat.pool->route.host, in, &why)) {
+    switch (lk_negotiate_answer(core, &s->end, s->host, in, &why)) {
     case LK_NEGOTIATION_PLAIN:
         send_startup(core, s);
         break;

@@ -45,8 +45,8 @@ record_new(struct lk_core *core, const struct lk_server *s, enum lk_event event)
     r->backend.present = true;
     r->backend.id = s->id;
     r->backend.pid = s->pid;
-    r->backend.addr = lk_mem_dup(s->remote_addr[0] ? s->remote_addr : route->host);
-    r->backend.port = route->port;
+    r->backend.addr = lk_mem_dup(s->remote_addr[0] ? s->remote_addr : s->host);
+    r->backend.port = s->port;
     return r;
 }
 

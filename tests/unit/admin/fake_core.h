@@ -258,6 +258,7 @@ add_server(struct world *w, uint64_t id, enum lk_server_state state, struct lk_p
     s->seat.pool = pool;
     s->client = client;
     s->connect_wall_us = NOW.wall_us;
+    s->port = pool ? pool->route.port : 0;
     snprintf(s->remote_addr, sizeof s->remote_addr, "unix");
     if (client) {
         client->server = s;

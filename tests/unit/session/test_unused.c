@@ -1,6 +1,7 @@
 #include "unit/session/world.h"
 
 #include "base/log.h"
+#include "session/cancel.h"
 #include "session/sweeps.h"
 
 #define STAR "[databases]\n* = host=127.0.0.1\n"
@@ -215,6 +216,32 @@ a_reload_moves_no_unit_for_a_connection_beyond_the_limits(void **state)
     world_free(w);
 }
 
+/* A query that runs while a RELOAD sends its database elsewhere is cancelled where it runs. */
+static void
+a_cancel_goes_to_where_its_server_was_opened(void **state)
+{
+    struct world *w = world_new("trust", "");
+    come(w, "shop");
+    server_comes_up(w);
+    struct lk_server *server = (struct lk_server *)(void *)w->server;
+    struct lk_settings *s = load(w, "trust", "");
+    free(s->databases[0].host);
+    s->databases[0].host = lk_mem_dup("127.0.0.2");
+    s->databases[0].port = 5433;
+    assert_int_equal(server->state, LK_SERVER_IDLE);
+    lk_server_enter(w->core, server, LK_SERVER_CLEANING);
+    lk_core_reload(w->core, s, w->now);
+    settle(w);
+    assert_string_equal(server->seat.pool->route.host, "127.0.0.2");
+    lk_cancel_server(w->core, server, NULL);
+    const struct lk_effect *last = &w->core->effects.items[w->core->effects.count - 1];
+    assert_int_equal(last->kind, LK_EFFECT_OPEN);
+    assert_string_equal(last->u.open.host, "127.0.0.1");
+    assert_int_equal(last->u.open.port, 5432);
+    lk_settings_unref(s);
+    world_free(w);
+}
+
 int
 main(void)
 {
@@ -229,6 +256,7 @@ main(void)
         cmocka_unit_test(a_pool_whose_database_is_no_longer_in_the_settings_goes),
         cmocka_unit_test(what_is_known_of_a_database_goes_with_its_last_pool),
         cmocka_unit_test(what_is_known_of_a_server_goes_when_a_reload_names_another),
+        cmocka_unit_test(a_cancel_goes_to_where_its_server_was_opened),
         cmocka_unit_test(a_reload_moves_no_unit_for_a_connection_beyond_the_limits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
