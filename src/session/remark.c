@@ -5,6 +5,10 @@
 #include "sql/lint.h"
 #include "sql/uses.h"
 
+/* Remarks that share a place, the latest first: few enough to go through, too many for a few statements to push each other
+ * out. */
+#define WAYS 8u
+
 /* Has this not been told lately? */
 static bool
 is_news(struct lk_core *core, const struct lk_server *s, const struct lk_text *text, unsigned lint)
@@ -12,10 +16,13 @@ is_news(struct lk_core *core, const struct lk_server *s, const struct lk_text *t
     uint64_t what = text->fingerprint ^ (s->seat.pool->scope.id << 8 | lint);
     if (!core->remarks)
         core->remarks = lk_mem_new(LK_REMARKS * sizeof(*core->remarks));
-    uint64_t *slot = &core->remarks[(what ^ what >> 32) % LK_REMARKS];
-    bool news = *slot != what;
-    *slot = what;
-    return news;
+    uint64_t *set = &core->remarks[(what ^ what >> 32) % (LK_REMARKS / WAYS) * WAYS];
+    for (unsigned i = 0; i < WAYS; i++)
+        if (set[i] == what)
+            return false;
+    memmove(set + 1, set, (WAYS - 1) * sizeof(*set));
+    set[0] = what;
+    return true;
 }
 
 static void
