@@ -294,7 +294,7 @@ def hidden_wait(run, client):
     key = run.rnd.choice(BIGINTS)
     if not run.catalogue or not run.pairs.may_wait(client, 1, str(key)):
         return False
-    run.either(client, run.rnd.choice(["select take(%d)", "insert into job values (%d)", "insert into late values (%d)"]) % key)
+    run.either(client, run.rnd.choice(["select take(%d)", "insert into job values (%d)"]) % key)
 
 
 def hidden_function_call(run, client):
@@ -349,7 +349,8 @@ def timeout(run, client):
     """A wait that PostgreSQL ends: somebody else holds the lock, and does nothing in the meantime."""
     (space, numbers), _ = run.any_key(client)
     others = any(c != client and granted and (s, k) == (space, key_name(numbers)) for c, _, granted, s, k in run.pairs.truth)
-    if not others or run.pairs.states[client] == "E":
+    may = others and run.pairs.may_wait(client, space, key_name(numbers))
+    if not may or run.pairs.states[client] == "E":
         return False
     # Whether a description of rows comes first is a matter of time; a DO has none.
     setting, frame = run.rnd.choice([("lock_timeout", "select %s(%s)"), ("statement_timeout", "do $$ begin perform %s(%s); end $$")])
