@@ -36,7 +36,8 @@ def test_a_transaction_block_ends_the_client_and_not_the_backend(pg, daemon, ext
     error = fatal(conn)
     assert (error["S"], error["C"], error["M"]) == ("FATAL", "08P01", REFUSAL)
     assert pid_of(other) == pid
-    assert pg.one("select state from pg_stat_activity where pid = %s", (pid,)) == [("idle",)]
+    state = "select state from pg_stat_activity where pid = %s"
+    wait_until(lambda: pg.one(state, (pid,)) == [("idle",)], what="it is idle, and not in a transaction")
 
 
 def test_a_driver_that_begins_transactions_is_told(daemon):

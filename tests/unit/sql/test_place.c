@@ -12,7 +12,8 @@
 static void
 describe(const char *sql, char *out, size_t room)
 {
-    struct lk_plan *plan = lk_recognise(lk_span_str(sql)).plan;
+    struct lk_recognised r = lk_recognise(lk_span_str(sql));
+    struct lk_plan *plan = r.plan;
     assert_non_null(plan);
     size_t n = 0;
     out[0] = 0;
@@ -24,7 +25,7 @@ describe(const char *sql, char *out, size_t room)
                 sql + p.at, (int)p.len, sql + p.at, (int)(p.column_end - p.at - p.len), sql + p.at + p.len,
                 p.qualified ? "|q" : "", p.aliased ? "|a" : "");
         }
-    lk_plan_free(plan);
+    lk_recognised_clear(&r);
 }
 
 static void

@@ -260,7 +260,8 @@ what_was_found_is_told_for_unsure_statements_too(void **state)
         {"select pg_advisory_lock(1)", LK_FIND_LOCK, "pg_advisory_lock"},
     };
     for (size_t i = 0; i < LK_COUNT(rows); i++) {
-        struct lk_plan *plan = lk_recognise(lk_span_str(rows[i].sql)).plan;
+        struct lk_recognised r = lk_recognise(lk_span_str(rows[i].sql));
+    struct lk_plan *plan = r.plan;
         assert_int_equal(plan->count, 1);
         char got[256] = "";
         for (unsigned k = 0; k < LK_FUNCTIONS; k++)
@@ -268,7 +269,7 @@ what_was_found_is_told_for_unsure_statements_too(void **state)
                 put(got, sizeof(got), got[0] ? " %s" : "%s", lk_function_at(k)->name);
         if (plan->statements[0].finds != rows[i].finds || strcmp(got, rows[i].functions) != 0)
             fail_msg("%s: %u %s", rows[i].sql, plan->statements[0].finds, got);
-        lk_plan_free(plan);
+        lk_recognised_clear(&r);
     }
 }
 
@@ -355,10 +356,11 @@ texts_of_many_tokens_are_not_parsed(void **state)
     };
     for (size_t i = 0; i < LK_COUNT(rows); i++) {
         char *sql = repeat(rows[i].head, rows[i].unit, rows[i].n);
-        struct lk_plan *plan = lk_recognise(lk_span_str(sql)).plan;
+        struct lk_recognised r = lk_recognise(lk_span_str(sql));
+    struct lk_plan *plan = r.plan;
         assert_non_null(plan);
         assert_int_equal(plan->count, rows[i].parsed ? 1 : 0);
-        lk_plan_free(plan);
+        lk_recognised_clear(&r);
         free(sql);
     }
 }
@@ -391,11 +393,12 @@ texts_nested_as_deep_as_tokens_allow_are_parsed(void **state)
         for (size_t k = 0; k < rows[i].n; k++)
             put(sql, sizeof(sql), "%s", rows[i].close);
         put(sql, sizeof(sql), ")");
-        struct lk_plan *plan = lk_recognise(lk_span_str(sql)).plan;
+        struct lk_recognised r = lk_recognise(lk_span_str(sql));
+    struct lk_plan *plan = r.plan;
         describe(plan, got, sizeof(got));
         if (strcmp(got, rows[i].plan) != 0)
             fail_msg("%s\n  gave     %s\n  expected %s", sql, got, rows[i].plan);
-        lk_plan_free(plan);
+        lk_recognised_clear(&r);
     }
 }
 
@@ -403,10 +406,11 @@ static void
 a_text_with_a_nul_inside_is_not_parsed(void **state)
 {
     static const char sql[] = "select 1\0; select pg_advisory_lock(1)";
-    struct lk_plan *plan = lk_recognise(lk_span_make(sql, sizeof(sql) - 1)).plan;
+    struct lk_recognised r = lk_recognise(lk_span_make(sql, sizeof(sql) - 1));
+    struct lk_plan *plan = r.plan;
     assert_non_null(plan);
     assert_int_equal(plan->count, 0);
-    lk_plan_free(plan);
+    lk_recognised_clear(&r);
 }
 
 static void *
@@ -414,10 +418,11 @@ recognise_often(void *failed)
 {
     for (unsigned i = 0; i < 200; i++) {
         char got[256];
-        struct lk_plan *plan =
-            lk_recognise(lk_span_str(i % 2 ? "select pg_advisory_lock(1)" : "select pg_advisory_lock((")).plan;
+        struct lk_recognised r =
+            lk_recognise(lk_span_str(i % 2 ? "select pg_advisory_lock(1)" : "select pg_advisory_lock(("));
+        struct lk_plan *plan = r.plan;
         describe(plan, got, sizeof(got));
-        lk_plan_free(plan);
+        lk_recognised_clear(&r);
         *(bool *)failed |= strcmp(got, i % 2 ? "exact/1 0:pg_advisory_lock(1):void" : "unparsed") != 0;
     }
     return NULL;

@@ -15,10 +15,11 @@
 static void
 rewrite(const char *sql, const char *which, char *out, size_t room)
 {
-    struct lk_plan *plan = lk_recognise(lk_span_str(sql)).plan;
+    struct lk_recognised r = lk_recognise(lk_span_str(sql));
+    struct lk_plan *plan = r.plan;
     assert_non_null(plan);
     if (!lk_rewrite_possible(plan)) {
-        lk_plan_free(plan);
+        lk_recognised_clear(&r);
         (void)snprintf(out, room, "impossible");
         return;
     }
@@ -38,7 +39,7 @@ rewrite(const char *sql, const char *which, char *out, size_t room)
                                        : "int2");
     }
     lk_buf_clear(&text);
-    lk_plan_free(plan);
+    lk_recognised_clear(&r);
 }
 
 struct row {
