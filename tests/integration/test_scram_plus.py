@@ -1,6 +1,7 @@
 """SCRAM-SHA-256-PLUS on both sides: the login is bound to the certificate, so nobody in between can pass it on."""
 import hashlib
 import os
+import select
 import signal
 import socket
 import ssl
@@ -88,24 +89,31 @@ class Between:
             client.close()
             server.close()
             return
-        threading.Thread(target=self.pump, args=(server, client, self.change), daemon=True).start()
-        self.pump(client, server, self.note)
+        with client, server:
+            self.relay(client, server)
 
     def note(self, data):
         self.said += data
         return data
 
-    def pump(self, source, target, change):
+    def relay(self, client, server):
+        """In one thread: two must not use one end's TLS at once."""
+        ends = {client: (server, self.note), server: (client, self.change)}
+        for end in ends:
+            end.setblocking(False)
         try:
-            while data := source.recv(65536):
-                target.sendall(change(data))
+            while ready := [e for e in ends if e.pending()] or select.select(list(ends), [], [], 30)[0]:
+                for end in ready:
+                    other, change = ends[end]
+                    try:
+                        data = end.recv(65536)
+                    except ssl.SSLWantReadError:  # a ticket, no data
+                        continue
+                    if not data:
+                        return
+                    other.sendall(change(data))
         except OSError:
             pass
-        for s in (source, target):
-            try:
-                s.shutdown(socket.SHUT_RDWR)
-            except OSError:
-                pass
 
     def __enter__(self):
         return self
