@@ -82,9 +82,6 @@ undo(struct lk_server *s, const struct lk_reply *r)
         else if (c && r->name)
             lk_prepared_put(&c->prepared, lk_span_str(r->name), r->statement);
     }
-    /* passed over, it left the unnamed statement alone; one that failed itself has dropped it */
-    if (c && r->before && !r->failed)
-        lk_client_set_unnamed(c, r->before);
 }
 
 /* After an error in the extended protocol the backend skips to Sync; so does the queue, the last note being undone first. */

@@ -220,14 +220,12 @@ lk_extended_parse(struct lk_core *core, struct lk_client *c, struct lk_span body
     struct lk_statement *st = lk_statement_get(core, m.text, m.type_count, m.types, lk_forward_mode(core, c));
     if (!st)
         return LK_EXTENDED_NO_MEMORY;
-    struct lk_reply *r;
     enum lk_extended outcome = LK_EXTENDED_DONE;
     if (m.name.n > 0) {
         outcome = parse_named(core, c, m.name, st, whole);
-    } else if (!(r = push(s, LK_REPLY_PARSE, LK_FOR_CLIENT, st, NULL))) {
+    } else if (!push(s, LK_REPLY_PARSE, LK_FOR_CLIENT, st, NULL)) {
         outcome = LK_EXTENDED_NO_MEMORY;
     } else {
-        r->before = c->unnamed ? lk_statement_ref(c->unnamed) : NULL;
         lk_client_set_unnamed(c, st);
         lk_server_set_unnamed(s, st);
         if (st->analysis->verb == LK_VERB_DEALLOCATE) {
@@ -458,7 +456,6 @@ lk_extended_close(struct lk_core *core, struct lk_client *c, struct lk_span body
     if (m.kind == 'P')
         portal_drop(c, m.name);
     if (m.kind == 'S' && m.name.n == 0) {
-        r->before = c->unnamed ? lk_statement_ref(c->unnamed) : NULL;
         lk_client_set_unnamed(c, NULL);
         lk_server_set_unnamed(s, NULL);
     }

@@ -168,7 +168,6 @@ on_query(struct lk_core *core, struct lk_client *c, const struct lk_frame *f, st
     s->reset_fresh = false;
     if (rewritten.n > 0)
         lk_extended_note_deallocate(c, a, r);
-    r->before = c->unnamed ? lk_statement_ref(c->unnamed) : NULL;
     lk_server_set_unnamed(s, NULL);
     lk_client_set_unnamed(c, NULL);
     if (rewritten.n > 0 || shortened.n > 0)

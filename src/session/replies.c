@@ -19,8 +19,6 @@ lk_reply_release(struct lk_reply *r)
         lk_watch_free(r->watch);
     if (r->statement)
         lk_statement_unref(r->statement);
-    if (r->before)
-        lk_statement_unref(r->before);
     free(r->name);
     free(r->error);
 }

@@ -52,7 +52,6 @@ struct lk_reply {
     struct lk_analysis *analysis;   /* QUERY, BIND, EXECUTE of the client: what runs; a reference. NULL: not known */
     struct lk_watch *watch;         /* owned; NULL: no touch */
     struct lk_statement *statement; /* PARSE, CLOSE, and BIND, DESCRIBE of a mapped one: a reference or NULL */
-    struct lk_statement *before;    /* what the client's unnamed statement was, if this message changes that; a reference */
     char *name;                     /* PARSE, CLOSE: the client's name for it; owned; NULL: unnamed */
     struct lk_error *error;         /* REFUSAL: owned */
 };
